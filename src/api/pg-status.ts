@@ -1,0 +1,89 @@
+import { pendingPrimary } from "./constants.ts";
+
+/** Body of `GET /pg/status` (reference: instance manager §6.2). Fields marked optional are left out when zero. */
+export interface PostgresStatus {
+  currentLsn?: string;
+  receivedLsn?: string;
+  replayLsn?: string;
+  systemID: string;
+  isPrimary: boolean;
+  replayPaused: boolean;
+  pendingRestart: boolean;
+  pendingRestartForDecrease: boolean;
+  isWalReceiverActive: boolean;
+  isPgRewindRunning: boolean;
+  mightBeUnavailable: boolean;
+  mightBeUnavailableMaskedError?: string;
+  isArchivingWAL?: boolean;
+  node: string;
+  pod: { metadata: { name: string }; spec: { containers: null }; status: Record<string, never> };
+  loadedConfigurationHash?: string;
+  lastArchivedWAL?: string;
+  lastFailedWAL?: string;
+  lastArchivedWALTime?: string;
+  lastFailedWALTime?: string;
+  currentWAL?: string;
+  readyWalFiles?: number;
+  timeLineID?: number;
+  replicationInfo?: ReplicationInfo[];
+  replicationSlotsInfo?: ReplicationSlotInfo[];
+  pgStatBasebackupsInfo?: BasebackupInfo[];
+  executableHash: string;
+  instanceManagerVersion: string;
+  instanceArch: string;
+  isInstanceManagerUpgrading: boolean;
+  sessionID: string;
+  isPodReady: boolean;
+}
+
+/** One row of `pg_stat_replication`; every value is text and left out when empty. */
+export interface ReplicationInfo {
+  applicationName?: string;
+  state?: string;
+  /** Carries sent_lsn, as the original does. */
+  receivedLsn?: string;
+  writeLsn?: string;
+  flushLsn?: string;
+  replayLsn?: string;
+  writeLag?: string;
+  flushLag?: string;
+  replayLag?: string;
+  syncState?: string;
+  syncPriority?: string;
+}
+
+export interface ReplicationSlotInfo {
+  slotName?: string;
+  plugin?: string;
+  slotType?: string;
+  datoid?: string;
+  database?: string;
+  xmin?: string;
+  catalogXmin?: string;
+  restartLsn?: string;
+  walStatus?: string;
+  safeWalSize?: number;
+  active?: boolean;
+}
+
+export interface BasebackupInfo {
+  usename: string;
+  application_name: string;
+  backend_start: string;
+  phase: string;
+  backup_total: number;
+  backup_streamed: number;
+  backup_total_pretty: string;
+  backup_streamed_pretty: string;
+  tablespaces_total: number;
+  tablespaces_streamed: number;
+}
+
+/** What `status.targetPrimary` says. */
+export type TargetPrimary = { kind: "none" } | { kind: "pending" } | { kind: "instance"; name: string };
+
+/** The one place that interprets `status.targetPrimary`. */
+export function parseTargetPrimary(value: string | undefined): TargetPrimary {
+  if (!value) return { kind: "none" };
+  return value === pendingPrimary ? { kind: "pending" } : { kind: "instance", name: value };
+}
