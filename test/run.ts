@@ -1,0 +1,132 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What one step contributes to the closing line. */
+interface Outcome {
+  passed: number;
+  failed: number;
+}
+
+const node = process.execPath;
+const vitest = "node_modules/vitest/vitest.mjs";
+
+function run(command: string, args: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: "inherit" });
+    child.on("error", reject);
+    child.on("exit", (code, signal) => resolve(code ?? (signal ? 1 : 0)));
+  });
+}
+
+/** A step that is one check: it passes when the command ends with 0. */
+function check(command: string, ...args: string[]): () => Promise<Outcome> {
+  return async () => {
+    const ok = (await run(command, args)) === 0;
+    return { passed: ok ? 1 : 0, failed: ok ? 0 : 1 };
+  };
+}
+
+function tsx(script: string, ...args: string[]): () => Promise<Outcome> {
+  return check(node, "--import", "tsx", script, ...args);
+}
+
+/** Runs test folders and counts tests from vitest's own report; a run without a report or without tests is a failure. */
+function tests(folders: readonly string[], workers: number): () => Promise<Outcome> {
+  return async () => {
+    const present = folders.filter((folder) => existsSync(folder));
+    const scratch = mkdtempSync(join(tmpdir(), "cnpg-ts-test-"));
+    const report = join(scratch, "report.json");
+    const code = await run(node, [
+      vitest,
+      "run",
+      ...present,
+      `--maxWorkers=${workers}`,
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${report}`,
+    ]);
+    try {
+      const counts = JSON.parse(readFileSync(report, "utf8")) as {
+        numPassedTests: number;
+        numFailedTests: number;
+        numTotalTests: number;
+      };
+      const broken = code !== 0 && counts.numFailedTests === 0 ? 1 : 0;
+      const empty = counts.numTotalTests === 0 ? 1 : 0;
+      const notRun = counts.numTotalTests - counts.numPassedTests - counts.numFailedTests;
+      return { passed: counts.numPassedTests, failed: counts.numFailedTests + notRun + broken + empty };
+    } catch {
+      return { passed: 0, failed: 1 };
+    } finally {
+      rmSync(scratch, { recursive: true, force: true });
+    }
+  };
+}
+
+const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
+  lint: { about: "format, lint rules and import boundaries", run: check("node_modules/.bin/biome", "check", ".") },
+  typecheck: { about: "TypeScript", run: check(node, "node_modules/typescript/bin/tsc", "-p", ".") },
+  drift: { about: "generated files are current", run: tsx("constructs/generate/main.ts", "--check") },
+  synth: { about: "synthesized manifests are current", run: tsx("constructs/main.ts", "--check") },
+  unit: {
+    about: "unit, golden, property and simulation tests",
+    run: tests(["test/unit", "test/golden", "test/property", "test/simulation"], 2),
+  },
+  launcher: { about: "the launcher in a process namespace of its own", run: tests(["test/contract/launcher"], 1) },
+  contract: {
+    about: "real API server, real PostgreSQL",
+    run: tests(
+      [
+        "test/contract/crds",
+        "test/contract/kube",
+        "test/contract/sql",
+        "test/contract/metrics",
+        "test/contract/instance",
+        "test/contract/operator",
+        "test/contract/constructs",
+        "test/contract/images",
+        "test/contract/pki",
+      ],
+      1,
+    ),
+  },
+  e2e: { about: "whole programs on the local Kubernetes", run: tests(["test/e2e"], 1) },
+};
+
+const order = ["lint", "typecheck", "drift", "synth", "unit", "launcher", "contract", "e2e"];
+
+function usage(): string {
+  const lines = order.map((name) => `  ${name.padEnd(10)} ${steps[name]?.about ?? ""}`);
+  return `usage: npm test, or node local/node24.mjs test/run.ts STEP ...\n\nSteps (all = each of them, in this order):\n${lines.join("\n")}\n`;
+}
+
+async function main(): Promise<number> {
+  const asked = process.argv.slice(2);
+  if (asked.includes("--help")) {
+    process.stdout.write(usage());
+    return 0;
+  }
+  const names = asked.length === 0 || asked.includes("all") ? order : asked;
+  const unknown = names.filter((name) => !steps[name]);
+  if (unknown.length > 0) {
+    process.stderr.write(`unknown step: ${unknown.join(", ")}\n${usage()}`);
+    return 2;
+  }
+  const total: Outcome = { passed: 0, failed: 0 };
+  const summary: string[] = [];
+  for (const name of names) {
+    process.stdout.write(`\n=== ${name}: ${steps[name]?.about}\n`);
+    const started = Date.now();
+    const outcome = (await steps[name]?.run()) ?? { passed: 0, failed: 1 };
+    total.passed += outcome.passed;
+    total.failed += outcome.failed;
+    const seconds = Math.round((Date.now() - started) / 1000);
+    summary.push(`  ${name.padEnd(10)} ${outcome.passed} passed, ${outcome.failed} failed, ${seconds} s`);
+  }
+  process.stdout.write(`\n${summary.join("\n")}\n\n${total.passed} passed, ${total.failed} failed\n`);
+  return total.failed === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();
