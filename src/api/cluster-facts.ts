@@ -1,0 +1,93 @@
+import { roles } from "./constants.ts";
+import type { Cluster } from "./generated/cluster.ts";
+import { childNames } from "./names.ts";
+
+/** Name of a cluster; every object read from the API server has one. */
+export function clusterName(cluster: Cluster): string {
+  return cluster.metadata.name ?? "";
+}
+
+/** Namespace of a cluster; empty before it is known (at synth). */
+export function clusterNamespace(cluster: Cluster): string {
+  return cluster.metadata.namespace ?? "";
+}
+
+/** Names of the Secrets that a cluster uses, the user's own where the spec names them. */
+export function secretNames(cluster: Cluster) {
+  const names = childNames(clusterName(cluster));
+  const certificates = cluster.spec.certificates;
+  return {
+    serverCa: certificates?.serverCASecret || names.ca,
+    serverTls: certificates?.serverTLSSecret || names.server,
+    clientCa: certificates?.clientCASecret || names.ca,
+    replicationTls: certificates?.replicationTLSSecret || names.replication,
+    superuser: cluster.spec.superuserSecret?.name || names.superuser,
+    app: activeBootstrap(cluster)?.secret?.name || names.app,
+    pooler: names.pooler,
+    pull: names.pull,
+  };
+}
+
+type Bootstrap = NonNullable<Cluster["spec"]["bootstrap"]>;
+
+/** The bootstrap section in use, seen only as what all of them share. */
+export function activeBootstrap(
+  cluster: Cluster,
+): Pick<NonNullable<Bootstrap["initdb"]>, "database" | "owner" | "secret"> | undefined {
+  const bootstrap = cluster.spec.bootstrap;
+  return bootstrap?.recovery ?? bootstrap?.pg_basebackup ?? bootstrap?.initdb;
+}
+
+/** The application database and its owner; `undefined` when the bootstrap makes none. */
+export function applicationDatabase(cluster: Cluster): { database: string; owner: string } | undefined {
+  const section = activeBootstrap(cluster);
+  if (!section?.database || !section.owner) return undefined;
+  return { database: section.database, owner: section.owner };
+}
+
+/** Whether the cluster follows another one instead of taking writes of its own. */
+export function isReplicaCluster(cluster: Cluster): boolean {
+  const replica = cluster.spec.replica;
+  if (!replica) return false;
+  if (replica.enabled !== undefined) return replica.enabled;
+  return (replica.self || clusterName(cluster)) !== (replica.primary ?? "");
+}
+
+/** Whether the user declared node maintenance. */
+export function isMaintenanceInProgress(cluster: Cluster): boolean {
+  return cluster.spec.nodeMaintenanceWindow?.inProgress ?? false;
+}
+
+/** Whether instances wait for their volumes during maintenance instead of being cloned elsewhere. */
+export function reusesPvc(cluster: Cluster): boolean {
+  return cluster.spec.nodeMaintenanceWindow?.reusePVC ?? true;
+}
+
+/** Names of the plugins that the cluster and its external clusters use, sorted and unique. */
+export function enabledPlugins(cluster: Cluster): string[] {
+  const names = new Set<string>();
+  for (const plugin of cluster.spec.plugins ?? []) if (plugin.enabled ?? true) names.add(plugin.name);
+  for (const { plugin } of cluster.spec.externalClusters ?? [])
+    if (plugin && (plugin.enabled ?? true)) names.add(plugin.name);
+  return [...names].sort();
+}
+
+/** Name of the enabled plugin that archives WAL, if the cluster has one. */
+export function walArchiverPlugin(cluster: Cluster): string | undefined {
+  return cluster.spec.plugins?.find((plugin) => (plugin.enabled ?? true) && plugin.isWALArchiver)?.name;
+}
+
+/** Owner of a tablespace that names none: the application owner, else the superuser. */
+export function defaultTablespaceOwner(cluster: Cluster): string {
+  return applicationDatabase(cluster)?.owner ?? roles.superuser;
+}
+
+/** Name of the ServiceAccount that instances run under. */
+export function serviceAccountName(cluster: Cluster): string {
+  return cluster.spec.serviceAccountName || clusterName(cluster);
+}
+
+/** Whether the default monitoring queries are on. */
+export function usesDefaultQueries(cluster: Cluster): boolean {
+  return !(cluster.spec.monitoring?.disableDefaultQueries ?? false);
+}
