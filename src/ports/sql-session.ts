@@ -15,6 +15,8 @@ export interface SqlTarget {
   database: string;
   applicationName: string;
   connectTimeoutMs?: number;
+  /** Longest wait for one answer; none when absent. */
+  queryTimeoutMs?: number;
   /** Client TLS for connections over the network. */
   tls?: { ca: string; cert?: string; key?: string };
   /** A physical-replication session (IDENTIFY_SYSTEM and the like). */
