@@ -47,3 +47,6 @@ export const cnpgApiVersion = "postgresql.cnpg.io/v1";
 
 /** Value of `status.targetPrimary` while a failover waits for the WAL receivers. */
 export const pendingPrimary = "pending";
+
+/** API group and version of the barman-cloud plugin's ObjectStore. */
+export const barmanApiVersion = "barmancloud.cnpg.io/v1";

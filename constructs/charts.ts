@@ -1,0 +1,12 @@
+import { Chart } from "cdk8s";
+import type { Construct } from "constructs";
+import { Operator } from "./operator/operator.ts";
+import type { OperatorOptions } from "./operator/options.ts";
+
+/** A chart with the operator alone, for `cdk8s synth` in one's own app. */
+export class OperatorChart extends Chart {
+  constructor(scope: Construct, id: string, options: OperatorOptions = {}) {
+    super(scope, id, { disableResourceNameHashes: true });
+    new Operator(this, "Operator", options);
+  }
+}

@@ -1,0 +1,78 @@
+import type { Construct } from "constructs";
+import { cnpgApiVersion } from "../../src/api/constants.ts";
+import type { Cluster as ClusterObject } from "../../src/api/generated/cluster.ts";
+import { CustomResource, type ResourceProps } from "../base/custom-resource.ts";
+
+/** The whole `spec` of a Cluster, as the API has it. */
+export type ClusterSpec = ClusterObject["spec"];
+
+/** A volume: its size alone (`"10Gi"`), or everything the API takes. */
+export type ClusterStorage = string | NonNullable<ClusterSpec["storage"]>;
+
+export interface ClusterProps extends ResourceProps {
+  /** Number of PostgreSQL instances: one primary, the rest replicas. @default 1 */
+  readonly instances?: number;
+  /** Operand image. @default - the operator's default image */
+  readonly image?: string;
+  /** Volume for the data folder. */
+  readonly storage?: ClusterStorage;
+  /** Volume of its own for the write-ahead log. @default - the log stays on the data volume */
+  readonly walStorage?: ClusterStorage;
+  /** PostgreSQL parameters; numbers and booleans are written as text. */
+  readonly parameters?: Readonly<Record<string, string | number | boolean>>;
+  /** Name of the application database created at first start. @default app */
+  readonly database?: string;
+  /** Owner of the application database. @default - the same name as the database */
+  readonly owner?: string;
+  /** Everything else of the API, passed through as it is; the props above win where both are given. */
+  readonly spec?: ClusterSpec | Partial<ClusterSpec>;
+}
+
+/** A PostgreSQL cluster. */
+export class Cluster extends CustomResource {
+  constructor(scope: Construct, id: string, props: ClusterProps) {
+    super(scope, id, props, { apiVersion: cnpgApiVersion, kind: "Cluster", spec: toSpec(props) });
+  }
+
+  /** Service through which the primary is reached. */
+  get writeService(): string {
+    return `${this.name}-rw`;
+  }
+
+  /** Service through which any replica is reached. */
+  get readOnlyService(): string {
+    return `${this.name}-ro`;
+  }
+
+  /** Secret with the application user's credentials. */
+  get applicationSecret(): string {
+    return `${this.name}-app`;
+  }
+}
+
+function toSpec(props: ClusterProps): object {
+  const base: Partial<ClusterSpec> = props.spec ?? {};
+  return {
+    ...base,
+    ...(props.instances !== undefined && { instances: props.instances }),
+    ...(props.image !== undefined && { imageName: props.image }),
+    ...(props.storage !== undefined && { storage: toStorage(props.storage) }),
+    ...(props.walStorage !== undefined && { walStorage: toStorage(props.walStorage) }),
+    ...(props.parameters && {
+      postgresql: { ...base.postgresql, parameters: { ...base.postgresql?.parameters, ...props.parameters } },
+    }),
+    ...((props.database !== undefined || props.owner !== undefined) && { bootstrap: toBootstrap(base, props) }),
+  };
+}
+
+function toStorage(storage: ClusterStorage): object {
+  return typeof storage === "string" ? { size: storage } : storage;
+}
+
+function toBootstrap(base: Partial<ClusterSpec>, props: ClusterProps): object {
+  const database = props.database ?? props.owner;
+  return {
+    ...base.bootstrap,
+    initdb: { ...base.bootstrap?.initdb, database, owner: props.owner ?? database },
+  };
+}

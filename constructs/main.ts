@@ -1,0 +1,41 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { App } from "cdk8s";
+import { quickstart } from "../examples/quickstart.ts";
+import { OperatorChart } from "./charts.ts";
+
+/** Synthesizes the committed manifests; `--check` compares them with what is committed and writes nothing. */
+function synthesize(outdir: string): void {
+  const app = new App({ outdir });
+  new OperatorChart(app, "operator");
+  quickstart(app);
+  app.synth();
+}
+
+function check(): number {
+  const scratch = mkdtempSync(join(tmpdir(), "cnpg-ts-synth-"));
+  try {
+    synthesize(scratch);
+    const drifted = readdirSync(scratch).filter(
+      (file) => readOrEmpty(join("dist", file)) !== readOrEmpty(join(scratch, file)),
+    );
+    for (const file of drifted) {
+      process.stderr.write(`dist/${file} is not what the constructs give: run "npm run synth" and commit it\n`);
+    }
+    return drifted.length === 0 ? 0 : 1;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+if (process.argv.includes("--check")) process.exitCode = check();
+else synthesize(process.env["CDK8S_OUTDIR"] ?? "dist");

@@ -1,0 +1,111 @@
+import { k8s } from "cdk8s-plus-28";
+import type { Construct } from "constructs";
+import { ports } from "../../src/api/constants.ts";
+import type { CompiledOperatorOptions } from "./options.ts";
+
+/** Label by which the operator finds its own Deployment, and by which people find its pods. */
+export const operatorLabels = { "app.kubernetes.io/name": "cloudnative-pg" };
+
+const webhookCertificates = "/run/secrets/cnpg.io/webhook";
+
+/** The operator's Deployment. */
+export function addDeployment(scope: Construct, options: CompiledOperatorOptions): void {
+  new k8s.KubeDeployment(scope, "Deployment", {
+    metadata: { name: "cnpg-controller-manager", namespace: options.namespace, labels: operatorLabels },
+    spec: {
+      replicas: options.replicas,
+      selector: { matchLabels: operatorLabels },
+      template: {
+        metadata: { labels: operatorLabels },
+        spec: {
+          serviceAccountName: "cnpg-manager",
+          terminationGracePeriodSeconds: 10,
+          securityContext: podSecurity(options),
+          containers: [managerContainer(options)],
+          volumes: [
+            { name: "scratch-data", emptyDir: {} },
+            {
+              name: "webhook-certificates",
+              secret: { secretName: "cnpg-webhook-cert", defaultMode: 420, optional: true },
+            },
+          ],
+        },
+      },
+    },
+  });
+}
+
+function managerContainer(options: CompiledOperatorOptions): k8s.Container {
+  return {
+    name: "manager",
+    image: options.image,
+    imagePullPolicy: options.imagePullPolicy,
+    command: ["/manager"],
+    args: [
+      "controller",
+      "--leader-elect",
+      `--max-concurrent-reconciles=${options.maxConcurrentReconciles}`,
+      "--config-map-name=cnpg-controller-manager-config",
+      "--secret-name=cnpg-controller-manager-config",
+      `--webhook-port=${ports.operatorWebhook}`,
+      `--log-level=${options.logLevel}`,
+    ],
+    env: [
+      { name: "OPERATOR_IMAGE_NAME", value: options.image },
+      { name: "OPERATOR_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+      { name: "MONITORING_QUERIES_CONFIGMAP", value: "cnpg-default-monitoring" },
+      ...Object.entries(options.settings).map(([name, value]) => ({ name, value })),
+    ],
+    ports: [
+      { name: "metrics", containerPort: ports.operatorMetrics, protocol: "TCP" },
+      { name: "webhook-server", containerPort: ports.operatorWebhook, protocol: "TCP" },
+    ],
+    startupProbe: { ...readyz(), periodSeconds: 2, failureThreshold: 30 },
+    livenessProbe: { ...readyz(), periodSeconds: 10 },
+    readinessProbe: { ...readyz(), periodSeconds: 5 },
+    resources: quantities(options.resources),
+    securityContext: containerSecurity(options),
+    volumeMounts: [
+      { name: "scratch-data", mountPath: "/controller" },
+      { name: "webhook-certificates", mountPath: webhookCertificates },
+    ],
+  };
+}
+
+function readyz(): k8s.Probe {
+  return {
+    httpGet: {
+      path: "/readyz",
+      port: k8s.IntOrString.fromNumber(ports.operatorWebhook),
+      scheme: "HTTPS",
+    },
+    timeoutSeconds: 5,
+  };
+}
+
+function quantities(resources: CompiledOperatorOptions["resources"]): k8s.ResourceRequirements {
+  const convert = (values: Record<string, string>) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, k8s.Quantity.fromString(value)]));
+  return {
+    ...(resources.requests && { requests: convert(resources.requests) }),
+    ...(resources.limits && { limits: convert(resources.limits) }),
+  };
+}
+
+function podSecurity({ security }: CompiledOperatorOptions): k8s.PodSecurityContext {
+  return {
+    ...(security.runAsNonRoot && { runAsNonRoot: true }),
+    ...(security.seccompProfile && { seccompProfile: { type: "RuntimeDefault" } }),
+  };
+}
+
+function containerSecurity({ security }: CompiledOperatorOptions): k8s.SecurityContext {
+  return {
+    allowPrivilegeEscalation: false,
+    ...(security.dropCapabilities && { capabilities: { drop: ["ALL"] } }),
+    ...(security.readOnlyRootFilesystem && { readOnlyRootFilesystem: true }),
+    ...(security.runAsNonRoot && { runAsNonRoot: true }),
+    ...(security.runAsUser !== false && { runAsUser: security.runAsUser, runAsGroup: security.runAsUser }),
+    ...(security.seccompProfile && { seccompProfile: { type: "RuntimeDefault" } }),
+  };
+}

@@ -1,0 +1,86 @@
+/** Security settings of the operator's pod that some platforms want to choose themselves. */
+export interface OperatorSecurity {
+  /** Fixed user and group id; `false` leaves the choice to the platform. @default 10001 */
+  readonly runAsUser?: number | false;
+  /** @default true */
+  readonly runAsNonRoot?: boolean;
+  /** @default true */
+  readonly readOnlyRootFilesystem?: boolean;
+  /** Adds seccomp profile RuntimeDefault. @default true */
+  readonly seccompProfile?: boolean;
+  /** Drops every Linux capability. @default true */
+  readonly dropCapabilities?: boolean;
+}
+
+export interface OperatorOptions {
+  /** Image of the operator, also copied into each instance pod. @default - the published image of this release */
+  readonly image?: string;
+  /** @default IfNotPresent */
+  readonly imagePullPolicy?: string;
+  /** Namespace of the operator. @default cnpg-system */
+  readonly namespace?: string;
+  /** Number of operator pods; one is active, the others stand by. @default 1 */
+  readonly replicas?: number;
+  /** Settings of the operator by name, for example `INHERITED_LABELS`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** @default info */
+  readonly logLevel?: string;
+  /** Clusters that are reconciled side by side. @default 10 */
+  readonly maxConcurrentReconciles?: number;
+  /** Writes the webhook configurations. Without them the operator still checks each object before it acts. @default true */
+  readonly webhooks?: boolean;
+  /** Writes the custom resource definitions. @default true */
+  readonly crds?: boolean;
+  readonly security?: OperatorSecurity;
+  /** @default requests 100m CPU and 100Mi memory, limits 1 CPU and 256Mi */
+  readonly resources?: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+}
+
+/** Options with nothing left open. */
+export interface CompiledOperatorOptions {
+  readonly image: string;
+  readonly imagePullPolicy: string;
+  readonly namespace: string;
+  readonly replicas: number;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly logLevel: string;
+  readonly maxConcurrentReconciles: number;
+  readonly webhooks: boolean;
+  readonly crds: boolean;
+  readonly security: Required<OperatorSecurity>;
+  readonly resources: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+}
+
+/** Fills in the defaults and refuses what can't work, naming the option. */
+export function compileOperatorOptions(options: OperatorOptions): CompiledOperatorOptions {
+  const replicas = options.replicas ?? 1;
+  if (!Number.isInteger(replicas) || replicas < 0) {
+    throw new Error(`operator option "replicas" is ${replicas}: give a whole number of at least 0`);
+  }
+  const concurrency = options.maxConcurrentReconciles ?? 10;
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new Error(`operator option "maxConcurrentReconciles" is ${concurrency}: give a whole number of at least 1`);
+  }
+  return {
+    image: options.image ?? "localhost/cnpg-ts:dev",
+    imagePullPolicy: options.imagePullPolicy ?? "IfNotPresent",
+    namespace: options.namespace ?? "cnpg-system",
+    replicas,
+    settings: options.settings ?? {},
+    logLevel: options.logLevel ?? "info",
+    maxConcurrentReconciles: concurrency,
+    webhooks: options.webhooks ?? true,
+    crds: options.crds ?? true,
+    security: {
+      runAsUser: options.security?.runAsUser ?? 10001,
+      runAsNonRoot: options.security?.runAsNonRoot ?? true,
+      readOnlyRootFilesystem: options.security?.readOnlyRootFilesystem ?? true,
+      seccompProfile: options.security?.seccompProfile ?? true,
+      dropCapabilities: options.security?.dropCapabilities ?? true,
+    },
+    resources: options.resources ?? {
+      requests: { cpu: "100m", memory: "100Mi" },
+      limits: { cpu: "1", memory: "256Mi" },
+    },
+  };
+}

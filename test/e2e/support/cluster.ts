@@ -1,0 +1,91 @@
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import { phases } from "../../../src/api/phases.ts";
+import { apply, getObject, kubectl } from "./kubectl.ts";
+import { waitFor } from "./wait.ts";
+
+/** A Cluster in a namespace of its own, with what the tests do to it. */
+export interface TestCluster {
+  readonly namespace: string;
+  readonly name: string;
+  get(): Promise<Cluster>;
+  healthy(instances: number, timeoutMs?: number): Promise<Cluster>;
+  primary(): Promise<string>;
+  /** Runs SQL in an instance as the superuser over its socket; returns unaligned text. */
+  sql(instance: string, statement: string, database?: string): Promise<string>;
+  /** Runs SQL through the read-write Service as the application user, from inside an instance pod. */
+  sqlThroughService(fromInstance: string, statement: string): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** Creates a namespace and a Cluster with the given spec. */
+export async function createCluster(
+  name: string,
+  spec: Partial<Cluster["spec"]>,
+  metadata: { annotations?: Record<string, string> } = {},
+): Promise<TestCluster> {
+  const namespace = `e2e-${name}`;
+  await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await apply({
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Cluster",
+    metadata: { name, namespace, ...metadata },
+    spec: { imageName: "localhost/postgresql:17", storage: { size: "1Gi" }, ...spec },
+  });
+  return handle(namespace, name);
+}
+
+function handle(namespace: string, name: string): TestCluster {
+  const get = async () => {
+    const cluster = await getObject<Cluster>(namespace, "clusters.postgresql.cnpg.io", name);
+    if (!cluster) throw new Error(`Cluster ${namespace}/${name} does not exist`);
+    return cluster;
+  };
+  const exec = (instance: string, command: readonly string[]) =>
+    kubectl(["exec", "-n", namespace, instance, "-c", "postgres", "--", ...command]);
+  return {
+    namespace,
+    name,
+    get,
+    healthy: (instances, timeoutMs = 180_000) =>
+      waitFor(
+        `${namespace}/${name} healthy with ${instances} instances`,
+        timeoutMs,
+        async () => {
+          const cluster = await get();
+          const { phase, readyInstances, instances: known, currentPrimary, targetPrimary } = cluster.status ?? {};
+          const settled = phase === phases.healthy && currentPrimary === targetPrimary;
+          return settled && readyInstances === instances && known === instances ? cluster : undefined;
+        },
+        () => describe(namespace, name),
+      ),
+    primary: async () => {
+      const current = (await get()).status?.currentPrimary;
+      if (!current) throw new Error(`Cluster ${namespace}/${name} has no current primary`);
+      return current;
+    },
+    sql: async (instance, statement, database = "app") =>
+      (
+        await exec(instance, ["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", database, "-c", statement])
+      ).trim(),
+    sqlThroughService: async (fromInstance, statement) => {
+      const secret = await getObject<{ data: Record<string, string> }>(namespace, "secret", `${name}-app`);
+      const uri = Buffer.from(secret?.data["uri"] ?? "", "base64").toString();
+      const args = ["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", `${uri}?connect_timeout=3`, "-c", statement];
+      return (await exec(fromInstance, args)).trim();
+    },
+    remove: async () => {
+      await kubectl(["delete", "namespace", namespace, "--wait=false", "--ignore-not-found"]);
+    },
+  };
+}
+
+/** What a person would look at first when a cluster is not as it should be. */
+async function describe(namespace: string, name: string): Promise<string> {
+  const parts = await Promise.all([
+    kubectl(["get", "clusters.postgresql.cnpg.io", name, "-n", namespace, "-o", "jsonpath={.status}"]),
+    kubectl(["get", "pods,jobs,pvc", "-n", namespace]),
+    kubectl(["get", "events", "-n", namespace, "--sort-by=.lastTimestamp"]),
+    kubectl(["logs", "-n", "cnpg-system", "deployment/cnpg-controller-manager", "--tail=15"]),
+  ]);
+  return parts.join("\n---\n");
+}

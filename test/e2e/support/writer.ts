@@ -1,0 +1,66 @@
+import type { TestCluster } from "./cluster.ts";
+import { apply, kubectl } from "./kubectl.ts";
+import { waitFor } from "./wait.ts";
+
+/** A pod that inserts numbered rows through the read-write Service, one connection each, and prints each outcome. */
+export interface Writer {
+  /** Rows whose commit was acknowledged so far, with the time of the acknowledgement in seconds. */
+  acknowledged(): Promise<{ row: number; at: number }[]>;
+  /** Longest time between two acknowledgements, in seconds. */
+  longestGap(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+const script = `
+psql "$URI" -X -q -c 'create table if not exists writes (id bigint primary key)' || true
+i=0
+while true; do
+  i=$((i+1))
+  if psql "$URI?connect_timeout=1" -X -q -v ON_ERROR_STOP=1 -c "insert into writes values ($i)" 2>/dev/null; then
+    echo "ok $i $EPOCHREALTIME"
+  else
+    sleep 0.02
+  fi
+done
+`;
+
+/** Starts the writer and waits for its first acknowledged row. */
+export async function startWriter(cluster: TestCluster): Promise<Writer> {
+  const name = "writer";
+  await apply({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: cluster.namespace },
+    spec: {
+      terminationGracePeriodSeconds: 0,
+      containers: [
+        {
+          name: "writer",
+          image: "localhost/postgresql:17",
+          imagePullPolicy: "IfNotPresent",
+          command: ["bash", "-c", script],
+          env: [{ name: "URI", valueFrom: { secretKeyRef: { name: `${cluster.name}-app`, key: "uri" } } }],
+        },
+      ],
+    },
+  });
+  const acknowledged = async () => {
+    const text = await kubectl(["logs", "-n", cluster.namespace, name]);
+    return text
+      .split("\n")
+      .map((line) => /^ok (\d+) ([\d.]+)$/.exec(line))
+      .filter((match) => match !== null)
+      .map((match) => ({ row: Number(match[1]), at: Number(match[2]) }));
+  };
+  await waitFor("first acknowledged write", 60_000, async () => (await acknowledged()).length > 3);
+  return {
+    acknowledged,
+    longestGap: async () => {
+      const times = (await acknowledged()).map(({ at }) => at);
+      return times.slice(1).reduce((longest, at, index) => Math.max(longest, at - (times[index] ?? at)), 0);
+    },
+    stop: async () => {
+      await kubectl(["delete", "pod", name, "-n", cluster.namespace, "--grace-period=0", "--force"]);
+    },
+  };
+}
