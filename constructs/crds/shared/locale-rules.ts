@@ -1,0 +1,16 @@
+import { rule } from "../parts/rules.ts";
+import type { CelRule } from "../parts/schema.ts";
+
+/** Locale fields that only make sense with their provider; for a new database and for initdb alike. */
+export const localeRules: readonly CelRule[] = [
+  onlyWith("builtinLocale", "builtin"),
+  onlyWith("icuLocale", "icu"),
+  onlyWith("icuRules", "icu"),
+];
+
+function onlyWith(field: string, provider: string): CelRule {
+  return rule(
+    `${field} is only available when localeProvider is set to \`${provider}\``,
+    `!has(self.${field}) || self.localeProvider == '${provider}'`,
+  );
+}
