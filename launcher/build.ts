@@ -1,0 +1,38 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const folder = dirname(fileURLToPath(import.meta.url));
+const flags = ["-static", "-O2", "-g0", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-Wl,--build-id=none"];
+
+/**
+ * Compiles the launcher and gives the path of the static binary, whose name is `manager`.
+ *
+ * The result is kept by the hash of its sources, so that a second call does no work.
+ */
+export async function buildLauncher(): Promise<string> {
+  const sources = (await readdir(folder)).filter((name) => /\.[ch]$/.test(name)).sort();
+  const hash = createHash("sha256").update(flags.join(" "));
+  for (const name of sources) hash.update(`${name}\0`).update(await readFile(join(folder, name)));
+  const output = join(dirname(folder), "build", "launcher", hash.digest("hex").slice(0, 16), "manager");
+  if (existsSync(output)) return output;
+
+  await mkdir(dirname(output), { recursive: true });
+  const unfinished = `${output}.${process.pid}`;
+  const units = sources.filter((name) => name.endsWith(".c"));
+  try {
+    // Compiled from inside the folder, so that no path of this machine gets into the binary.
+    await promisify(execFile)(process.env["CC"] ?? "gcc", [...flags, "-s", "-o", unfinished, ...units], {
+      cwd: folder,
+    });
+  } catch (error) {
+    const detail = error instanceof Error && "stderr" in error && error.stderr ? error.stderr : error;
+    throw new Error(`The launcher cannot be compiled; is gcc with a static libc (libc6-dev) installed?\n${detail}`);
+  }
+  await rename(unfinished, output);
+  return output;
+}
