@@ -1,0 +1,60 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { withFileLock } from "../process/file-lock.ts";
+import { run } from "../process/run.ts";
+import { type Report, reportToStderr, step } from "../terminal/progress.ts";
+import { cacheKey, cacheRoot } from "./cache.ts";
+import { buildArguments, type GoTool, type GoToolName, goTools } from "./catalogue.ts";
+
+/** Absolute path of a built program, whether it is there or not. */
+export function toolPath(name: GoToolName): string {
+  const tool = find(name);
+  return join(moduleCache(tool.module), tool.name);
+}
+
+/** Builds the programs that the cache does not hold yet; several clones may call it at once. */
+export async function ensureTools(names: readonly GoToolName[], report: Report = reportToStderr): Promise<void> {
+  if (names.every((name) => existsSync(toolPath(name)))) return;
+  await withFileLock(
+    join(cacheRoot(), "bin", "lock"),
+    () => report("→ Waiting for another build of the Kubernetes programs to finish (at most 15 minutes)"),
+    async () => {
+      for (const tool of goTools) {
+        if (names.includes(tool.name) && !existsSync(toolPath(tool.name))) await build(tool, report);
+      }
+    },
+  );
+}
+
+async function build(tool: GoTool, report: Report): Promise<void> {
+  const folder = moduleCache(tool.module);
+  mkdirSync(folder, { recursive: true });
+  removeLeftovers(folder);
+  const temporary = join(folder, `.${tool.name}.${process.pid}`);
+  await step(report, `Building ${tool.name} from source, once per machine`, tool.about, async () => {
+    await run("go", buildArguments(tool, temporary), { cwd: moduleFolder(tool.module), env: { CGO_ENABLED: "0" } });
+    renameSync(temporary, join(folder, tool.name));
+  });
+}
+
+/** An interrupted build leaves its temporary file; the lock is held, so none of them is in use. */
+function removeLeftovers(folder: string): void {
+  for (const entry of readdirSync(folder)) if (entry.startsWith(".")) rmSync(join(folder, entry));
+}
+
+function moduleCache(module: string): string {
+  const folder = moduleFolder(module);
+  const read = (file: string) => readFileSync(join(folder, file), "utf8");
+  const tools = goTools.filter((tool) => tool.module === module);
+  return join(cacheRoot(), "bin", `${module}-${cacheKey(read("go.mod"), read("go.sum"), tools, process.arch)}`);
+}
+
+function moduleFolder(module: string): string {
+  return join(import.meta.dirname, module);
+}
+
+function find(name: GoToolName): GoTool {
+  const tool = goTools.find((each) => each.name === name);
+  if (!tool) throw new Error(`no tool is called ${name}`);
+  return tool;
+}
