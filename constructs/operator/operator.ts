@@ -2,7 +2,7 @@ import { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-28";
 import { Construct } from "constructs";
 import { defaultMonitoringQueries } from "../../src/api/default-monitoring.ts";
-import { customResourceDefinitions } from "../crds/index.ts";
+import { operatorDefinitions } from "../crds/index.ts";
 import { addAccess } from "./access.ts";
 import { addDeployment } from "./deployment.ts";
 import { compileOperatorOptions, type OperatorOptions } from "./options.ts";
@@ -31,7 +31,7 @@ export class Operator extends Construct {
   }
 
   private addDefinitions(): void {
-    for (const definition of customResourceDefinitions) {
+    for (const definition of operatorDefinitions) {
       new ApiObject(this, definition.metadata.name, { ...definition });
     }
   }

@@ -1,0 +1,44 @@
+/** A measurement that can be asked for by name. */
+export interface Bench {
+  readonly about: string;
+  run(runs: number): Promise<void>;
+}
+
+/** One figure of ours beside the peer's. */
+export interface Figure {
+  bench: string;
+  metric: string;
+  /** Median of our runs. */
+  ours: number;
+  /** The peer's figure; a dated constant where the peer is not built here. */
+  peer: number;
+  unit: string;
+  /** Where the peer's figure is from, how many runs, their spread. */
+  context: Record<string, unknown>;
+}
+
+/** Median of a list; the mean of the middle two when even. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** Prints one JSON line. */
+export function report(figure: Figure): void {
+  const round = (value: number) => Math.round(value * 1000) / 1000;
+  const line = {
+    bench: figure.bench,
+    metric: figure.metric,
+    ours: round(figure.ours),
+    peer: figure.peer,
+    ratio: round(figure.ours / figure.peer),
+    unit: figure.unit,
+    context: figure.context,
+  };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+/** The peer's figures: CloudNativePG 1.30.0 on this kind of machine, single runs. */
+export const peerOrigin = "CloudNativePG 1.30.0, measured 2026-11 on a machine of this kind, single runs";
