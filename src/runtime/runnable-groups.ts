@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { Runnable } from "./runnable.ts";
+import { type Runnable, StopReason } from "./runnable.ts";
 
 /** In the order of starting; stopping goes backwards. */
 export const groupNames = ["servers", "caches", "others", "leader"] as const;
@@ -121,13 +121,15 @@ class Groups implements RunnableGroups {
     this.#stopping = true;
     const timer = new AbortController();
     const overall = this.#bound(this.#options.stopTimeoutMs ?? 30_000, timer.signal).then(() => "late" as const);
+    const leftBehind: string[] = [];
     for (const name of [...groupNames].reverse()) {
       const group = this.#group(name);
-      group.stop.abort(new Error("the program is stopping"));
+      group.stop.abort(new StopReason([...leftBehind]));
       const pending = new Set(group.parts.filter((part) => part.ended));
       const all = Promise.all([...pending].map((part) => part.ended?.then(() => pending.delete(part))));
       if ((await Promise.race([all, overall])) === "late") {
         const unfinished = [...pending].map((part) => part.runnable.name);
+        leftBehind.push(...unfinished);
         this.#options.logger.error("Parts did not stop in time and are left behind", { group: name, unfinished });
       }
     }

@@ -9,3 +9,15 @@ export interface Runnable {
   /** Resolves when parts of later groups may rely on this one. */
   ready?(signal: AbortSignal): Promise<void>;
 }
+
+/** Why a part is told to stop, as its signal's reason. */
+export class StopReason extends Error {
+  override readonly name = "StopReason";
+  /** Parts of later groups that were still running when they should have ended. */
+  readonly unfinished: readonly string[];
+
+  constructor(unfinished: readonly string[] = []) {
+    super("the program is stopping");
+    this.unfinished = unfinished;
+  }
+}
