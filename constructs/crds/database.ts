@@ -1,7 +1,7 @@
+import type { Schema } from "../../src/schema/crd/structural-schema.ts";
 import { boolean, enumOf, type Fields, integer, listOf, object, required, string, use } from "./parts/builders.ts";
 import { defineKind } from "./parts/definition.ts";
 import { immutable, rule } from "./parts/rules.ts";
-import type { Schema } from "./parts/schema.ts";
 import { appliedColumns, appliedStatus } from "./shared/declarative-status.ts";
 import { localeRules } from "./shared/locale-rules.ts";
 import { managedCluster } from "./shared/references.ts";

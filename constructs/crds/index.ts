@@ -13,8 +13,8 @@ import { publication } from "./publication.ts";
 import { scheduledBackup } from "./scheduled-backup.ts";
 import { subscription } from "./subscription.ts";
 
+export type { Schema } from "../../src/schema/crd/structural-schema.ts";
 export type { CrdManifest } from "./parts/definition.ts";
-export type { Schema } from "./parts/schema.ts";
 
 /** Definitions of the eleven kinds that the operator serves. */
 export const operatorDefinitions: readonly CrdManifest[] = [

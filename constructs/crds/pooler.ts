@@ -1,8 +1,8 @@
+import type { Schema } from "../../src/schema/crd/structural-schema.ts";
 import { deploymentStrategy, podSpec } from "./core/generated/kubernetes.ts";
 import { boolean, enumOf, integer, object, required, string, stringList, stringMap, use } from "./parts/builders.ts";
 import { ageColumn, column, defineKind } from "./parts/definition.ts";
 import { notBoth } from "./parts/rules.ts";
-import type { Schema } from "./parts/schema.ts";
 import { catalogReference, catalogRules, componentKey } from "./shared/catalog.ts";
 import { podMonitor } from "./shared/monitoring.ts";
 import { nameReference, ownCluster } from "./shared/references.ts";

@@ -1,7 +1,7 @@
+import type { CelRule } from "../../src/schema/crd/structural-schema.ts";
 import { boolean, listOf, object, required, string, stringList, stringMap, use } from "./parts/builders.ts";
 import { defineKind } from "./parts/definition.ts";
 import { immutable, rule } from "./parts/rules.ts";
-import type { CelRule } from "./parts/schema.ts";
 import { appliedColumns, appliedStatus } from "./shared/declarative-status.ts";
 import { managedCluster } from "./shared/references.ts";
 import { reclaimPolicy } from "./shared/words.ts";

@@ -1,3 +1,4 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import {
   boolean,
   enumOf,
@@ -9,7 +10,6 @@ import {
   string,
   stringList,
 } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 import { localeRules } from "../shared/locale-rules.ts";
 import { configMapKey, nameReference, secretKey } from "../shared/references.ts";
 

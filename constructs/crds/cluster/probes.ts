@@ -1,6 +1,6 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { quantity } from "../core/scalars.ts";
 import { boolean, enumOf, type Fields, integer, object, use } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 const timing: Fields = {
   failureThreshold: integer("Failures in a row that count as one.", { bits: 32 }),

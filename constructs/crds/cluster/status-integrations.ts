@@ -1,3 +1,4 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import {
   type Fields,
   integer,
@@ -9,7 +10,6 @@ import {
   stringList,
   stringMap,
 } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 function listsByKey(description: string): Schema {
   return mapOf(description, { type: "array", items: { type: "string" } });

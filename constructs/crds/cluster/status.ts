@@ -1,3 +1,4 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import {
   boolean,
   type Fields,
@@ -9,7 +10,6 @@ import {
   string,
   stringList,
 } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 import { conditions } from "../shared/conditions.ts";
 import { usedExtensionImages } from "../shared/extension.ts";
 import { certificatesStatus } from "./certificates.ts";

@@ -1,6 +1,6 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { persistentVolumeClaimSpec } from "../core/generated/kubernetes.ts";
 import { boolean, type Fields, listOf, object, required, string, use } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 function volume(description: string): Schema {
   return object(description, {

@@ -1,4 +1,4 @@
-import type { Schema } from "../parts/schema.ts";
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 
 /** A whole number or a text, such as a port number or a port name. */
 export const intOrString: Schema = {

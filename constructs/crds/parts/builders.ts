@@ -1,4 +1,4 @@
-import type { CelRule, Json, Schema } from "./schema.ts";
+import type { CelRule, Json, Schema } from "../../../src/schema/crd/structural-schema.ts";
 
 /** A field that must be present; made by {@link required}. */
 export interface RequiredField {

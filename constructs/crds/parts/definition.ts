@@ -1,5 +1,5 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { object, required, string, use } from "./builders.ts";
-import type { Schema } from "./schema.ts";
 
 /** One column of `kubectl get`. */
 export interface PrinterColumn {

@@ -1,4 +1,4 @@
-import type { CelRule } from "./schema.ts";
+import type { CelRule } from "../../../src/schema/crd/structural-schema.ts";
 
 /** A rule with the text that users see when it fails. */
 export function rule(message: string, expression: string): CelRule {

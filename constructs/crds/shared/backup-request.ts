@@ -1,5 +1,5 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { boolean, enumOf, type Fields, object, required, string, stringMap } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 /** How an online volume snapshot enters and leaves backup mode. */
 export const onlineConfiguration: Schema = object("How a hot backup by volume snapshot runs.", {

@@ -1,7 +1,7 @@
+import type { CelRule, Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { integer, listOf, object, required, string } from "../parts/builders.ts";
 import { ageColumn, type CrdManifest, defineKind } from "../parts/definition.ts";
 import { rule, uniqueBy } from "../parts/rules.ts";
-import type { CelRule, Schema } from "../parts/schema.ts";
 import { extensionImages } from "./extension.ts";
 
 /** Key of a component image, as a catalog defines it and a Pooler asks for it. */

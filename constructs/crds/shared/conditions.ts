@@ -1,5 +1,5 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { dateTime, enumOf, integer, listOf, object, required, string } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 const label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 

@@ -1,6 +1,6 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { imageVolumeSource } from "../core/generated/kubernetes.ts";
 import { listOf, object, required, string, stringList, use } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 /** Extensions that come as images and are mounted beside PostgreSQL, each name once. */
 export function extensionImages(description: string): Schema {

@@ -1,5 +1,5 @@
+import type { CelRule } from "../../../src/schema/crd/structural-schema.ts";
 import { rule } from "../parts/rules.ts";
-import type { CelRule } from "../parts/schema.ts";
 
 /** Locale fields that only make sense with their provider; for a new database and for initdb alike. */
 export const localeRules: readonly CelRule[] = [

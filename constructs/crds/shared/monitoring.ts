@@ -1,5 +1,5 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { boolean, enumOf, type Fields, integer, listOf, object, string, stringList } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 const actions = [
   ["replace", "Replace"],

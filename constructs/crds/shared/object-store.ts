@@ -1,3 +1,4 @@
+import type { CelRule, Schema } from "../../../src/schema/crd/structural-schema.ts";
 import {
   boolean,
   enumOf,
@@ -10,7 +11,6 @@ import {
   stringList,
   stringMap,
 } from "../parts/builders.ts";
-import type { CelRule, Schema } from "../parts/schema.ts";
 import { secretKey } from "./references.ts";
 
 /** Credentials for Amazon S3 and stores that speak its protocol. */

@@ -1,7 +1,7 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { localObjectReference } from "../core/generated/kubernetes.ts";
 import { object, required, string } from "../parts/builders.ts";
 import { immutable } from "../parts/rules.ts";
-import type { Schema } from "../parts/schema.ts";
 
 /** Names another object of the namespace. */
 export function nameReference(description: string): Schema {

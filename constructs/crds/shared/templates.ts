@@ -1,6 +1,6 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { serviceSpec } from "../core/generated/kubernetes.ts";
 import { object, string, stringMap, use } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 /** Name, labels and annotations for an object that the operator makes. */
 export const templateMetadata: Schema = object("Name, labels and annotations of the object to be made.", {

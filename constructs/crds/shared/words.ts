@@ -1,5 +1,5 @@
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import { enumOf } from "../parts/builders.ts";
-import type { Schema } from "../parts/schema.ts";
 
 /** Whether something is to exist in PostgreSQL. */
 export const ensure: Schema = enumOf(

@@ -1,6 +1,6 @@
 // From the published description of a core type to the structural schema that stands inside a CustomResourceDefinition.
 // The rules and the reason for each are in docs/adr/0002-core-types.md; the numbers below are those of the ADR.
-import type { Schema } from "../../crds/parts/schema.ts";
+import type { Schema } from "../../../src/schema/crd/structural-schema.ts";
 import type { OpenApiDefinitions, OpenApiSchema } from "./document.ts";
 
 /** A schema in which a named definition stands as a reference to be rendered by its name. */

@@ -12,6 +12,8 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 
 /** The part of a structural schema (apiextensions.k8s.io/v1) that the twelve kinds use. */
 export interface Schema {
+  /** Stored schemas only: a part that stands once, under this name among the shared definitions. */
+  readonly $ref?: `#/$defs/${string}`;
   readonly type?: "object" | "array" | "string" | "integer" | "boolean";
   readonly description?: string;
   readonly format?: "int32" | "int64" | "date-time" | "byte";
