@@ -33,6 +33,9 @@ export function createRunnableGroups(options: RunnableGroupsOptions): RunnableGr
   return new Groups(options);
 }
 
+/** Time for each further group once the bound has passed. */
+const lateGroupMs = 1_000;
+
 interface Part {
   runnable: Runnable;
   ended?: Promise<void>;
@@ -116,22 +119,23 @@ class Groups implements RunnableGroups {
     });
   }
 
-  /** Never rejects and always ends within the bound, even when a part ignores its signal. */
+  /** Never rejects and always ends within the bound (and a little for the rest), even when a part ignores its signal. */
   async #stop(): Promise<void> {
     this.#stopping = true;
     const timer = new AbortController();
-    const overall = this.#bound(this.#options.stopTimeoutMs ?? 30_000, timer.signal).then(() => "late" as const);
+    let bound = this.#bound(this.#options.stopTimeoutMs ?? 30_000, timer.signal);
     const leftBehind: string[] = [];
     for (const name of [...groupNames].reverse()) {
       const group = this.#group(name);
       group.stop.abort(new StopReason([...leftBehind]));
       const pending = new Set(group.parts.filter((part) => part.ended));
       const all = Promise.all([...pending].map((part) => part.ended?.then(() => pending.delete(part))));
-      if ((await Promise.race([all, overall])) === "late") {
-        const unfinished = [...pending].map((part) => part.runnable.name);
-        leftBehind.push(...unfinished);
-        this.#options.logger.error("Parts did not stop in time and are left behind", { group: name, unfinished });
-      }
+      if ((await Promise.race([all, bound.then(() => "late" as const)])) !== "late") continue;
+      const unfinished = [...pending].map((part) => part.runnable.name);
+      leftBehind.push(...unfinished);
+      this.#options.logger.error("Parts did not stop in time and are left behind", { group: name, unfinished });
+      // The other groups are innocent and mostly quick.
+      bound = this.#bound(lateGroupMs, timer.signal);
     }
     timer.abort();
   }
