@@ -1,0 +1,62 @@
+import type { Node } from "../../api/generated/kubernetes.ts";
+import { isFenced, parseFencing } from "../../api/markers.ts";
+import { phases } from "../../api/phases.ts";
+import { ineligibility } from "./election.ts";
+import type { AnsweredInstance, PolledInstance } from "./observed.ts";
+import { flushStatus, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
+
+/** Whether a node is being emptied: cordoned, or marked by one of the taints that announce it. */
+export function isDrained(node: Node, drainTaints: readonly string[]): boolean {
+  return (
+    (node.spec?.unschedulable ?? false) || (node.spec?.taints ?? []).some((taint) => drainTaints.includes(taint.key))
+  );
+}
+
+/**
+ * Moves the primary away from a node that is being drained (reference: cluster controller §5.12). `null` when the rule
+ * does not apply; the choice rests on node, readiness and WAL alone, never on names.
+ */
+export function planDrain(
+  pass: Pass,
+  sorted: readonly PolledInstance[],
+  current: string,
+): { wait: Wait | null } | null {
+  const [primary] = sorted;
+  if (primary?.kind !== "answered" || primary.name !== current || !primary.status.isPrimary) return null;
+  const node = primary.pod.spec?.nodeName;
+  if (!node || !isNodeDrained(pass, node)) return null;
+  const elsewhere = sorted.filter((it) => it.name !== current && it.pod.spec?.nodeName !== node);
+  const hasFailed = (pass.status.instancesStatus?.["failed"] ?? []).length > 0;
+  const wanted = pass.cluster.spec.instances;
+  const isSettling = pass.status.readyInstances !== wanted || elsewhere.length < wanted - 1;
+  if (!hasFailed && isSettling && !sitsWholeOnNode(sorted, node)) return { wait: null };
+  const successor = elsewhere.find((it): it is AnsweredInstance => isSuccessor(pass, it));
+  if (!successor) return { wait: null };
+  const because = `primary instance was running on unschedulable node ${node}`;
+  recordEvent(
+    pass,
+    "Normal",
+    "SwitchingOver",
+    `Current primary is running on unschedulable node ${node}, switching over from ${current} to ${successor.name}`,
+  );
+  setPhase(pass, phases.switchover, `Switching over to ${successor.name}, because ${because}`);
+  setTargetPrimary(pass, successor.name);
+  flushStatus(pass, because);
+  return { wait: { requeueAfterMs: 1_000, because } };
+}
+
+function isNodeDrained(pass: Pass, name: string | undefined): boolean {
+  const node = name ? pass.observed.nodes.get(name) : undefined;
+  return node ? isDrained(node, pass.observed.operator.drainTaints) : false;
+}
+
+function isSuccessor(pass: Pass, it: PolledInstance): boolean {
+  if (it.kind !== "answered" || !it.ready || !it.status.isWalReceiverActive) return false;
+  if (isNodeDrained(pass, it.pod.spec?.nodeName)) return false;
+  return ineligibility(it, isFenced(parseFencing(pass.cluster), it.name)) === null;
+}
+
+/** With every instance on the drained node there is nothing to wait for: the first to come back elsewhere will do. */
+function sitsWholeOnNode(sorted: readonly PolledInstance[], node: string): boolean {
+  return sorted.every((it) => it.pod.spec?.nodeName === node);
+}

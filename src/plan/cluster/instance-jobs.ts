@@ -1,0 +1,91 @@
+import type { Job } from "../../api/generated/kubernetes.ts";
+import { labels } from "../../api/labels.ts";
+import { phases } from "../../api/phases.ts";
+import { buildInitdbJob, buildJoinJob } from "../../build/jobs.ts";
+import { refTo } from "./actions.ts";
+import { isJobComplete, isJobFailed } from "./jobs.ts";
+import { draftCluster, type Pass, setPhase, type Wait } from "./pass.ts";
+import { startProblem } from "./pods.ts";
+import { reportProblems } from "./problems.ts";
+
+/** Why the cluster's bootstrap cannot be carried out by this version; `null` when it can. */
+export function unsupportedBootstrap(pass: Pass): string | null {
+  const bootstrap = pass.cluster.spec.bootstrap;
+  for (const method of ["recovery", "pg_basebackup"] as const) {
+    if (bootstrap?.[method]) {
+      return `bootstrap.${method} of cluster ${pass.cluster.metadata.name} is not supported by this version yet: use bootstrap.initdb`;
+    }
+  }
+  return null;
+}
+
+/**
+ * Makes the Job that fills an instance's empty volumes, for the first primary or for a replica. It is also the way back
+ * when the operator ended between the volume and its Job.
+ */
+export function planInstanceJob(pass: Pass, instance: { instance: string; serial: number }): Wait | null {
+  const isFirst = !pass.status.currentPrimary && (pass.status.targetPrimary ?? instance.instance) === instance.instance;
+  if (!isFirst && !hasReadyPrimary(pass)) {
+    return { requeueAfterMs: 1_000, because: `${instance.instance} can be cloned once the primary is ready` };
+  }
+  const build = isFirst ? buildInitdbJob : buildJoinJob;
+  const job = build(draftCluster(pass), instance.serial, pass.observed.operator.context);
+  const leftover = pass.observed.jobs.find((it) => it.metadata.name === job.metadata.name);
+  if (leftover) return planLeftoverRemoval(pass, leftover);
+  const reason = isFirst
+    ? `the first primary ${instance.instance} is to be made`
+    : `${instance.instance} is to be cloned`;
+  pass.actions.push({ kind: "create", object: { ...job }, mustOwn: true, reason });
+  return null;
+}
+
+/** Whether the primary can be cloned from: it runs and Kubernetes sends it traffic. */
+export function hasReadyPrimary(pass: Pass): boolean {
+  return pass.observed.instances.some(
+    (it) => it.kind === "answered" && it.ready && it.name === pass.status.currentPrimary,
+  );
+}
+
+function planLeftoverRemoval(pass: Pass, job: Job): Wait {
+  const because = `job ${job.metadata.name} of an earlier instance is still there`;
+  if (!job.metadata.deletionTimestamp) planJobDeletion(pass, job, because, false);
+  return { requeueAfterMs: 1_000, because };
+}
+
+/** Plans the deletion of a Job and its pods. */
+export function planJobDeletion(pass: Pass, job: Job, reason: string, bestEffort: boolean): void {
+  pass.actions.push({ kind: "delete", target: refTo(job), propagation: "Foreground", bestEffort, reason });
+}
+
+/** A Job that gave up needs a person: which one, and where to look. */
+export function waitForFailedJobs(pass: Pass): Wait | null {
+  const failed = pass.observed.jobs.filter(isJobFailed).map((it) => it.metadata.name);
+  if (failed.length === 0) return null;
+  const because =
+    `Instance creation failed for the following jobs: ${failed.join(", ")}. ` +
+    "Check the job logs to investigate the cause of the failure.";
+  setPhase(pass, phases.unrecoverable, because);
+  return { requeueAfterMs: 5_000, because };
+}
+
+/** Waits for the Jobs that run; says which one cannot start, and why. */
+export function waitForRunningJobs(pass: Pass): Wait | null {
+  const running = pass.observed.jobs.filter((it) => !isJobComplete(it));
+  if (running.length === 0) return null;
+  const names = running.map((it) => it.metadata.name ?? "");
+  const isPrimary = !pass.status.currentPrimary;
+  const text = isPrimary
+    ? `Creating primary instance ${running[0]?.metadata.labels?.[labels.instanceName] ?? ""}`
+    : `Creating replica ${names.join(", ")}`;
+  const problems = pass.observed.jobPods.map(startProblem).filter((it) => it !== undefined);
+  reportProblems(pass, isPrimary ? phases.settingUpPrimary : phases.creatingReplica, text, problems);
+  return { requeueAfterMs: 5_000, because: `${names.join(", ")} at work` };
+}
+
+/** Removes Jobs that are done; a failure to do so harms nothing. */
+export function planFinishedJobs(pass: Pass): void {
+  for (const job of pass.observed.jobs) {
+    if (job.metadata.deletionTimestamp || !isJobComplete(job)) continue;
+    planJobDeletion(pass, job, `job ${job.metadata.name} is done`, true);
+  }
+}

@@ -1,0 +1,64 @@
+import { clusterNamespace, usesDefaultQueries } from "../../api/cluster-facts.ts";
+import { defaultMonitoringName } from "../../api/names.ts";
+import {
+  buildMonitoringConfigMap,
+  buildMonitoringSecret,
+  buildPodMonitor,
+  isMonitoringCopyOutdated,
+  wantsPodMonitor,
+} from "../../build/monitoring.ts";
+import { refTo } from "./actions.ts";
+import { draftCluster, type Pass } from "./pass.ts";
+
+/** Copies of the default queries in the cluster's namespace, and the scrape target for Prometheus. */
+export function planMonitoring(pass: Pass): void {
+  if (usesDefaultQueries(pass.cluster)) planDefaultQueries(pass);
+  planPodMonitor(pass);
+}
+
+function planDefaultQueries(pass: Pass): void {
+  const namespace = clusterNamespace(pass.cluster);
+  const { context } = pass.observed.operator;
+  const { queriesConfigMap, queriesSecret } = pass.observed.operatorObjects;
+  const isSource = (name: string | undefined) =>
+    namespace === context.operatorNamespace && name === defaultMonitoringName;
+  if (queriesConfigMap && !isSource(queriesConfigMap.metadata.name)) {
+    const wanted = buildMonitoringConfigMap(queriesConfigMap, namespace, context);
+    if (wanted) planCopy(pass, wanted, pass.observed.configMaps.get(defaultMonitoringName));
+  }
+  if (queriesSecret && !isSource(queriesSecret.metadata.name)) {
+    const wanted = buildMonitoringSecret(queriesSecret, namespace, context);
+    if (wanted) planCopy(pass, wanted, pass.observed.secrets.get(defaultMonitoringName));
+  }
+}
+
+type Copy = NonNullable<ReturnType<typeof buildMonitoringConfigMap> | ReturnType<typeof buildMonitoringSecret>>;
+
+function planCopy(pass: Pass, wanted: Copy, live: Copy | undefined): void {
+  const reason = `the default queries of namespace ${wanted.metadata.namespace} are copied from the operator's`;
+  if (!live) pass.actions.push({ kind: "create", object: { ...wanted }, mustOwn: false, reason });
+  else if (isMonitoringCopyOutdated(live, wanted)) {
+    const patch = { data: wanted.data ?? {} };
+    pass.actions.push({ kind: "patch", target: refTo(live, { content: true }), patch, bestEffort: false, reason });
+  }
+}
+
+function planPodMonitor(pass: Pass): void {
+  const known = pass.observed.podMonitor;
+  if (!known) return;
+  const wanted = buildPodMonitor(draftCluster(pass), pass.observed.operator.context);
+  const name = wanted.metadata.name ?? "";
+  const isWanted = wantsPodMonitor(pass.cluster);
+  if (isWanted && !known.object) {
+    pass.actions.push({
+      kind: "create",
+      object: { ...wanted },
+      mustOwn: true,
+      reason: `pod monitor ${name} does not exist`,
+    });
+  } else if (!isWanted && known.object) {
+    const target = refTo({ ...wanted, metadata: { ...wanted.metadata, ...known.object.metadata } });
+    const reason = `pod monitor ${name} is disabled`;
+    pass.actions.push({ kind: "delete", target, propagation: "Background", bestEffort: false, reason });
+  }
+}

@@ -1,0 +1,44 @@
+import { buildFailoverQuorum, planLease, wantsFailoverQuorum } from "../../build/lease.ts";
+import { ownsObject } from "../../build/metadata.ts";
+import { refTo } from "./actions.ts";
+import type { Problem } from "./auxiliary.ts";
+import type { Pass } from "./pass.ts";
+
+/** The Lease that says who may write: it only has to be there and to be ours, its content is the instances'. */
+export function planPrimaryLease(pass: Pass): Problem[] {
+  const plan = planLease(pass.cluster, pass.observed.lease, pass.observed.operator.context);
+  switch (plan.kind) {
+    case "keep":
+      return [];
+    case "create":
+      pass.actions.push({
+        kind: "create",
+        object: { ...plan.lease },
+        mustOwn: true,
+        reason: "the primary lease does not exist",
+      });
+      return [];
+    case "adopt":
+      pass.actions.push({
+        kind: "update",
+        object: { ...plan.lease },
+        reason: "the primary lease of an earlier cluster is taken over",
+      });
+      return [];
+    case "conflict":
+      return [{ event: "PrimaryLeaseConflict", message: plan.message }];
+  }
+}
+
+/** The record that a failover asks for permission, present only when the cluster wants it. */
+export function planQuorumObject(pass: Pass): void {
+  const live = pass.observed.failoverQuorum;
+  const isWanted = wantsFailoverQuorum(pass.cluster);
+  if (isWanted && !live) {
+    const object = { ...buildFailoverQuorum(pass.cluster, pass.observed.operator.context) };
+    pass.actions.push({ kind: "create", object, mustOwn: true, reason: "the failover quorum is enabled" });
+  } else if (!isWanted && live && ownsObject(pass.cluster, live)) {
+    const reason = "the failover quorum is disabled";
+    pass.actions.push({ kind: "delete", target: refTo(live), propagation: "Background", bestEffort: false, reason });
+  }
+}

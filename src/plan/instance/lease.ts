@@ -1,0 +1,127 @@
+import type { LeaseVoters } from "../../api/lease-voters.ts";
+
+/** The primary Lease as it was read. */
+export interface LeaseRecord {
+  /** Empty when nobody holds it. */
+  holder: string;
+  renewTime: string;
+  transitions: number;
+  /** Seconds that the holder's last write is good for. */
+  durationSeconds: number;
+  /** `undefined` when the record was written by a peer that keeps no voters, or was made anew. */
+  voters: LeaseVoters | undefined;
+}
+
+export interface LeaseView {
+  me: string;
+  /** Identifies this pod among pods of the same name. */
+  myUid: string;
+  record: LeaseRecord;
+  /** Whether this process wrote the record as its holder before. */
+  heldBefore: boolean;
+  /** How long this record (holder and renew time) has been seen unchanged, on the own clock. */
+  unchangedMs: number;
+  /** How long this process has been watching at all. */
+  upMs: number;
+  leaseDurationMs: number;
+  /** `status.currentPrimary`. */
+  currentPrimary: string;
+  /** `spec.instances` is 1: nobody else could be writing. */
+  clusterOfOne: boolean;
+}
+
+export type LeaseDecision =
+  /** The record is mine: write a new renew time. */
+  | { kind: "renew" }
+  /** Take it: `transitions` grows by one. */
+  | { kind: "claim"; reason: string }
+  | { kind: "wait"; reason: string; afterMs: number }
+  /** Someone else took what this process held; PostgreSQL must stop. */
+  | { kind: "lost"; holder: string }
+  /** Only a person may go on. */
+  | { kind: "refuse"; reason: string };
+
+/** Whether a record names this very pod as its holder. */
+export function isOwnLease(view: Pick<LeaseView, "me" | "myUid" | "record" | "clusterOfOne">): boolean {
+  if (view.record.holder !== view.me) return false;
+  const uid = view.record.voters?.holderUID;
+  // A record without a UID comes from a peer that knows pods by name only.
+  return !uid || uid === view.myUid || view.clusterOfOne;
+}
+
+function planEmptyHolder(view: LeaseView): LeaseDecision {
+  const released = view.record.transitions >= 1;
+  if (released) return { kind: "claim", reason: "the lease was released" };
+  if (view.currentPrimary === "") return { kind: "claim", reason: "first boot" };
+  if (view.currentPrimary !== view.me) {
+    return { kind: "refuse", reason: `the lease was made anew and only ${view.currentPrimary} may claim it` };
+  }
+  if (view.heldBefore || view.clusterOfOne) return { kind: "claim", reason: "the lease was made anew" };
+  // A former pod of this name may still run somewhere; it can have written last just before this process came up.
+  if (view.upMs >= view.leaseDurationMs) return { kind: "claim", reason: "the lease was made anew" };
+  return { kind: "wait", reason: "the lease was made anew", afterMs: view.leaseDurationMs - view.upMs };
+}
+
+/** Decides the next step towards holding the primary lease (safety protocol §1.1, §1.4). */
+export function planLease(view: LeaseView): LeaseDecision {
+  if (isOwnLease(view)) return { kind: "renew" };
+  const { record } = view;
+  if (view.heldBefore && record.holder !== "") return { kind: "lost", holder: record.holder };
+  const voters = record.voters?.voters;
+  if (voters && voters.length > 0 && !voters.includes(view.me)) {
+    return { kind: "refuse", reason: `${view.me} is not among the voters (${voters.join(", ")}) of the lease` };
+  }
+  if (record.holder === "") return planEmptyHolder(view);
+  // The holder may run with a longer duration than this candidate was told.
+  const durationMs = Math.max(view.leaseDurationMs, record.durationSeconds * 1000);
+  if (view.unchangedMs >= durationMs) {
+    return {
+      kind: "claim",
+      reason: `${record.holder} has not renewed it for ${Math.round(view.unchangedMs / 1000)} s`,
+    };
+  }
+  return {
+    kind: "wait",
+    reason: `held by ${record.holder === view.me ? "a former pod of this name" : record.holder}`,
+    afterMs: durationMs - view.unchangedMs,
+  };
+}
+
+/** What the list of voters is to be, as the holder writes it. */
+export function planVoters(view: {
+  me: string;
+  listed: readonly string[];
+  instanceNames: readonly string[];
+  /** Instances whose pod is up; an instance counts only once its manager can answer. */
+  active: readonly string[];
+}): string[] {
+  const known = new Set([...view.listed, ...view.active]);
+  const voters = view.instanceNames.filter((name) => known.has(name));
+  return [...new Set([view.me, ...voters])].sort();
+}
+
+/** Timings of the lease, from `spec.primaryLease`. */
+export interface LeaseTimings {
+  leaseDurationMs: number;
+  renewDeadlineMs: number;
+  retryPeriodMs: number;
+  releasedDurationSeconds: number;
+}
+
+export function compileLeaseTimings(
+  spec:
+    | {
+        leaseDurationSeconds?: number;
+        renewDeadlineSeconds?: number;
+        retryPeriodSeconds?: number;
+        releasedLeaseDurationSeconds?: number;
+      }
+    | undefined,
+): LeaseTimings {
+  return {
+    leaseDurationMs: (spec?.leaseDurationSeconds || 15) * 1000,
+    renewDeadlineMs: (spec?.renewDeadlineSeconds || 10) * 1000,
+    retryPeriodMs: (spec?.retryPeriodSeconds || 2) * 1000,
+    releasedDurationSeconds: spec?.releasedLeaseDurationSeconds || 1,
+  };
+}

@@ -1,0 +1,23 @@
+/** What a user's password is to become. */
+export type PasswordWish =
+  /** Take it from the secret; `passthrough` sends the text as it is. */
+  | { kind: "secret"; user: string; password: string; passthrough: boolean; version: string }
+  /** No password at all. */
+  | { kind: "none"; user: string };
+
+/** Versions applied already, by user; the version of "no password" is empty. */
+export type AppliedPasswords = ReadonlyMap<string, string>;
+
+export function passwordVersion(wish: PasswordWish): string {
+  return wish.kind === "none" ? "" : wish.version;
+}
+
+/** The wishes that are not applied yet; only a primary that may write acts on them. */
+export function planPasswords(view: {
+  canWrite: boolean;
+  wishes: readonly PasswordWish[];
+  applied: AppliedPasswords;
+}): PasswordWish[] {
+  if (!view.canWrite) return [];
+  return view.wishes.filter((wish) => view.applied.get(wish.user) !== passwordVersion(wish));
+}

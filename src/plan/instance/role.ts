@@ -1,0 +1,85 @@
+import type { TargetPrimary } from "../../api/pg-status.ts";
+
+/** What the role of an instance is decided from. */
+export interface RoleView {
+  me: string;
+  /** `status.currentPrimary`; empty on first boot. */
+  current: string;
+  target: TargetPrimary;
+  /** Whether the whole cluster follows another one. */
+  replicaCluster: boolean;
+  /** Role by the files in PGDATA: a data folder without `standby.signal` is a primary's. */
+  dataRole: "primary" | "standby";
+  /** Whether PostgreSQL was started in this life of the manager, so that its files are in use. */
+  started: boolean;
+  /** Timeline of the local control file; `undefined` when it could not be read. */
+  timeline: number | undefined;
+  /** `status.timelineID`, 0 when nobody has reported one. */
+  clusterTimeline: number;
+}
+
+export type RoleDecision =
+  /** Run as the primary, which needs the lease. `claimCurrent`: `status.currentPrimary` does not say so yet. */
+  | { kind: "primary"; claimCurrent: boolean; reason: string }
+  /** Leave recovery, which needs the lease. */
+  | { kind: "promote"; waitForReceiver: boolean; reason: string }
+  | { kind: "standby"; designated: boolean; reason: string }
+  /** Turn a primary's data folder that is not in use into a standby's. */
+  | { kind: "demote"; rewind: boolean; reason: string }
+  /** An old primary that must not start before there is a new one. */
+  | { kind: "waitForPrimary"; reason: string }
+  /** A running primary that is not wanted any more. */
+  | { kind: "stop"; urgent: boolean; reason: string }
+  /** Nothing may be done with what is known. */
+  | { kind: "wait"; reason: string };
+
+function planStandbyData(view: RoleView, isTarget: boolean): RoleDecision {
+  if (!isTarget) return { kind: "standby", designated: false, reason: "another instance is the target primary" };
+  if (view.replicaCluster)
+    return { kind: "standby", designated: true, reason: "designated primary of a replica cluster" };
+  return {
+    kind: "promote",
+    waitForReceiver: view.current !== view.me,
+    reason: "this instance is the target primary and its data folder is a standby's",
+  };
+}
+
+function planAsTarget(view: RoleView): RoleDecision {
+  if (view.current === "") return { kind: "primary", claimCurrent: true, reason: "first boot" };
+  if (view.current === view.me) return { kind: "primary", claimCurrent: false, reason: "current and target primary" };
+  // The data of a promotion that was not recorded yet lies on a new timeline; that of an old primary never does, and
+  // starting it would drop what the primary after it has committed.
+  if (view.timeline !== undefined && view.timeline > view.clusterTimeline) {
+    return { kind: "primary", claimCurrent: true, reason: "the promotion was not recorded yet" };
+  }
+  if (view.started) return { kind: "primary", claimCurrent: true, reason: "promoted by this manager" };
+  return {
+    kind: "wait",
+    reason: `data folder is an old primary's (timeline ${view.timeline ?? "unknown"}) and ${view.current} was primary after it; set status.targetPrimary to ${view.current} or delete this instance's volume`,
+  };
+}
+
+function planOldPrimary(view: RoleView): RoleDecision {
+  if (view.target.kind === "none") return { kind: "wait", reason: "no target primary is set yet" };
+  if (view.started) {
+    const urgent = view.target.kind === "pending";
+    const wanted = view.target.kind === "instance" ? view.target.name : "a new primary";
+    return { kind: "stop", urgent, reason: `the target primary is ${wanted}` };
+  }
+  if (view.target.kind === "pending") return { kind: "waitForPrimary", reason: "a new primary is being chosen" };
+  if (view.current !== view.target.name) {
+    return { kind: "waitForPrimary", reason: `${view.target.name} is not the current primary yet` };
+  }
+  return { kind: "demote", rewind: true, reason: `${view.current} is the primary now` };
+}
+
+/** Decides what an instance has to be, from its files and from what the Cluster says. */
+export function planRole(view: RoleView): RoleDecision {
+  const isTarget = view.target.kind === "instance" && view.target.name === view.me;
+  if (view.dataRole === "standby") return planStandbyData(view, isTarget);
+  if (view.replicaCluster) {
+    if (!view.started) return { kind: "demote", rewind: false, reason: "the cluster became a replica cluster" };
+    if (isTarget) return { kind: "wait", reason: "the cluster became a replica cluster; waiting to be fenced" };
+  }
+  return isTarget ? planAsTarget(view) : planOldPrimary(view);
+}
