@@ -180,6 +180,24 @@ static void spill_run(int stop)
 	}
 }
 
+/* Nothing of the launcher may stay open here: a channel would never end, a lock never be freed. */
+static void close_others(int keep)
+{
+	unsigned from = 3;
+	for (unsigned next = from; from < ~0u; from = next + 1) {
+		next = ~0u;
+		for (int i = 0; i < FIFO_COUNT; i++)
+			if ((unsigned)fifo_fd[i] >= from && (unsigned)fifo_fd[i] < next)
+				next = (unsigned)fifo_fd[i];
+		if ((unsigned)keep >= from && (unsigned)keep < next)
+			next = (unsigned)keep;
+		if (next > from)
+			close_range(from, next == ~0u ? next : next - 1, 0);
+		if (next == ~0u)
+			return;
+	}
+}
+
 /* A process of its own, because a write to a hung disk would hold up the launcher and with it the deadline. */
 pid_t spill_start(void)
 {
@@ -188,8 +206,8 @@ pid_t spill_start(void)
 		return -1;
 	pid_t pid = fork();
 	if (pid == 0) {
-		close(ends[1]);
 		prctl(PR_SET_NAME, "launcher-spill");
+		close_others(ends[0]);
 		spill_run(ends[0]); /* signals stay blocked as in the launcher: only the pipe's end or SIGKILL ends it */
 	}
 	close(ends[0]);

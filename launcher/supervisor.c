@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -27,7 +25,7 @@ static struct {
 	const struct supervise *with;
 
 	pid_t runtime;
-	int channel, hello;
+	int channel, hello, unread;
 	struct buf in, out;
 	int64_t started_at, restart_at, backoff, unplugged_at;
 	int quick_deaths;
@@ -63,17 +61,15 @@ static void end_begin(int code);
 
 static void channel_close(void)
 {
-	int unread = 0;
 	if (s.channel < 0)
 		return;
 	/* A report that the runtime never read belongs to the next one. */
-	if (s.report.sent && (s.out.len || (!ioctl(s.channel, SIOCOUTQ, &unread) && unread)))
-		s.report.sent = 0;
-	else if (s.report.sent)
+	if (s.report.sent && !s.out.len && !s.unread)
 		s.report.pid = 0;
+	s.report.sent = 0;
 	close(s.channel);
 	s.channel = -1;
-	s.hello = 0;
+	s.hello = s.unread = 0;
 	s.drained_owed = 0;
 	buf_free(&s.in);
 	buf_free(&s.out);
@@ -288,25 +284,29 @@ static void handle(const struct frame *f)
 		log_msg("warning", "unknown request on the control channel: %s", verb);
 }
 
+/* Takes and handles all there is; several requests may wait, and an `exit` just before the runtime's end counts. */
 static void channel_read(void)
 {
 	static char block[65536];
 	struct frame f;
-	ssize_t n = recv(s.channel, block, sizeof block, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0 || buf_add(&s.in, block, (size_t)n)) {
-		channel_close();
-		return;
-	}
-	int taken = 1;
-	while (s.channel >= 0 && (taken = frame_take(&s.in, &f)) == 1) {
-		handle(&f);
-		frame_free(&f);
-	}
-	if (s.channel >= 0 && taken < 0) {
-		log_msg("error", "frame too long on the control channel, closing it");
-		channel_close();
+	int taken = 0;
+	while (s.channel >= 0) {
+		ssize_t n = recv(s.channel, block, sizeof block, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		s.unread = n < 0 && errno == ECONNRESET; /* it was closed with something of ours unread */
+		if (n <= 0 || buf_add(&s.in, block, (size_t)n))
+			return channel_close();
+		while (s.channel >= 0 && (taken = frame_take(&s.in, &f)) == 1) {
+			handle(&f);
+			frame_free(&f);
+		}
+		if (s.channel >= 0 && taken < 0) {
+			log_msg("error", "frame too long on the control channel, closing it");
+			channel_close();
+		}
 	}
 }
 
@@ -354,6 +354,7 @@ static void runtime_ended(int status)
 	int64_t now = now_ms(), life = now - s.started_at;
 	pid_t pid = s.runtime;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	channel_read();
 	s.runtime = 0;
 	channel_close();
 	s.unplugged_at = 0;

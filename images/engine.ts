@@ -1,0 +1,93 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ensureAptPackages } from "./apt.ts";
+import { cacheFolder } from "./cache.ts";
+import { doesRun, runCommand } from "./command.ts";
+
+export interface ImageBuild {
+  /** Name of the image with its tag. */
+  name: string;
+  dockerfile: string;
+  context: string;
+  /** A root file system as a tar file that becomes `BASE`, or none to start from scratch. */
+  base?: string;
+  args?: Readonly<Record<string, string>>;
+}
+
+/** What builds images here: a Docker engine when one answers, else buildah without a daemon. */
+export interface ImageEngine {
+  readonly kind: "docker" | "buildah";
+  /** Builds and writes the image as a docker-archive. */
+  buildArchive(build: ImageBuild, archive: string): Promise<void>;
+  /** Pushes an image from its archive under another name. */
+  pushArchive(archive: string, name: string, target: string): Promise<void>;
+}
+
+/** Chooses the engine, installing buildah when it is needed and missing. */
+export async function chooseEngine(log: (line: string) => void): Promise<ImageEngine> {
+  if (await doesRun("docker", ["info"])) return docker;
+  await ensureAptPackages(["buildah", "crun"], log);
+  return createBuildah();
+}
+
+const buildArgs = (args: Readonly<Record<string, string>>): string[] =>
+  Object.entries(args).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]);
+
+const docker: ImageEngine = {
+  kind: "docker",
+  async buildArchive({ name, dockerfile, context, base, args = {} }, archive) {
+    const from = base && (await runCommand("docker", ["import", base])).trim();
+    const all = from ? { ...args, BASE: from } : args;
+    await runCommand("docker", ["build", "-t", name, "-f", dockerfile, ...buildArgs(all), context]);
+    await runCommand("docker", ["save", "-o", archive, name]);
+  },
+  async pushArchive(archive, name, target) {
+    await runCommand("docker", ["load", "-i", archive]);
+    await runCommand("docker", ["tag", name, target]);
+    await runCommand("docker", ["push", target]);
+  },
+};
+
+async function createBuildah(): Promise<ImageEngine> {
+  const folder = cacheFolder("buildah");
+  await mkdir(folder, { recursive: true });
+  const policy = join(folder, "policy.json");
+  await writeFile(policy, `${JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] })}\n`);
+  const storage = ["--root", join(folder, "root"), "--runroot", join(folder, "run"), "--storage-driver", "overlay"];
+  const buildah = async (command: string, ...args: string[]) =>
+    (await runCommand("buildah", [...storage, command, ...args])).trim();
+  const isolation = ["--isolation", "chroot", "--signature-policy", policy];
+
+  async function importBase(tar: string, tag: string): Promise<void> {
+    const container = await buildah("from", "--signature-policy", policy, "scratch");
+    try {
+      await buildah("add", container, tar, "/");
+      await buildah("commit", "--signature-policy", policy, "--timestamp", "0", "--rm", container, tag);
+    } catch (error) {
+      await buildah("rm", container).catch(() => {});
+      throw error;
+    }
+  }
+
+  return {
+    kind: "buildah",
+    async buildArchive({ name, dockerfile, context, base, args = {} }, archive) {
+      const tag = `localhost/base-of/${name.replace(/^.*\//, "").replace(":", "-")}:local`;
+      if (base) await importBase(base, tag);
+      const all = base ? { ...args, BASE: tag } : args;
+      const fixed = ["--timestamp", "0", "--layers=false", "--pull=false"];
+      await buildah("bud", ...isolation, ...fixed, "-t", name, "-f", dockerfile, ...buildArgs(all), context);
+      await rm(archive, { force: true }); // docker-archive refuses to change an existing file
+      await buildah("push", "--signature-policy", policy, name, `docker-archive:${archive}:${name}`);
+      // The archive is what is kept; the storage would only take the space a second time.
+      await buildah("rmi", "--force", name, ...(base ? [tag] : []));
+    },
+    async pushArchive(archive, _name, target) {
+      const id = await buildah("pull", "--signature-policy", policy, "-q", `docker-archive:${archive}`);
+      const local = /^(localhost|127\.|\[::1\])/.test(target);
+      const tls = local ? ["--tls-verify=false"] : [];
+      await buildah("push", "--signature-policy", policy, ...tls, id, `docker://${target}`);
+      await buildah("rmi", "--force", id);
+    },
+  };
+}
