@@ -113,8 +113,12 @@ async function takeTurn(limiter: RateLimiter, facts: RequestFacts, signal: Abort
   try {
     await limiter.take(signal);
   } catch (cause) {
-    throw new KubeError(`${facts.what}: given up before it was sent`, { kind: "unavailable", status: 0, cause });
+    throw neverSent(facts, cause);
   }
+}
+
+function neverSent(facts: RequestFacts, cause: unknown): KubeError {
+  return new KubeError(`${facts.what}: given up before it was sent`, { kind: "unavailable", status: 0, cause });
 }
 
 /** A refused token may just have been renewed on disk. Nothing was carried out, so this is safe for writes too. */
@@ -156,7 +160,7 @@ async function withDeadline<T>(
   facts: RequestFacts,
   operation: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  outer?.throwIfAborted();
+  if (outer?.aborted) throw neverSent(facts, outer.reason);
   const done = new AbortController();
   const deadline = new AbortController();
   clock.sleep(timeoutMs, done.signal).then(
