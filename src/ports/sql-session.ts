@@ -43,6 +43,7 @@ export interface SqlRawResult {
 
 /** A session whose results are wanted untouched, as the metrics exporter does. */
 export interface SqlRawSession extends SqlSession {
+  /** With values, even none, the server takes one statement only. */
   queryRaw(text: string, values?: readonly unknown[]): Promise<SqlRawResult>;
 }
 

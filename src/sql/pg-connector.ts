@@ -94,8 +94,11 @@ class PgSession implements SqlRawSession {
   }
 
   async queryRaw(text: string, values?: readonly unknown[]): Promise<SqlRawResult> {
-    const config: pg.QueryArrayConfig = { text, rowMode: "array", types: rawTypes };
-    if (values !== undefined) config.values = [...values];
+    const config: pg.QueryArrayConfig & { queryMode?: "extended" } = { text, rowMode: "array", types: rawTypes };
+    if (values !== undefined) {
+      config.values = [...values];
+      config.queryMode = "extended";
+    }
     const last = lastResult(await this.#run(() => this.#client.query(config)));
     return {
       columns: (last?.fields ?? []).map((field) => ({ name: field.name, typeId: field.dataTypeID })),

@@ -22,14 +22,17 @@ export function toSqlError(error: unknown, attempted: string): SqlError {
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
   const message = first instanceof Error ? first.message : String(first);
   const fields: { code?: string; detail?: string; hint?: string; cause: unknown } = { cause: error };
-  const [codeText, detailText, hintText] = [text(code) ?? lostConnection(message), text(detail), text(hint)];
+  const [codeText, detailText, hintText] = [lostConnection(text(code), message), text(detail), text(hint)];
   if (codeText !== undefined) fields.code = codeText;
   if (detailText !== undefined) fields.detail = detailText;
   if (hintText !== undefined) fields.hint = hintText;
   return new SqlError(`${attempted}: ${message}`, fields);
 }
 
-function lostConnection(message: string): string | undefined {
+/** One code for every way in which a connection can break, so that no system code is taken for a SQLSTATE. */
+function lostConnection(code: string | undefined, message: string): string | undefined {
+  if (code === "EPIPE" || code === "ECONNRESET") return "CONNECTION_LOST";
+  if (code !== undefined) return code;
   if (message.startsWith("Connection terminated")) return "CONNECTION_LOST";
   return message === "timeout expired" ? "ETIMEDOUT" : undefined;
 }
