@@ -6,6 +6,7 @@ import { keyPairFiles, writePrivateFiles } from "../pki/files.ts";
 /** Names of the files that kube-apiserver and its first client need, all in one folder. */
 export const certificateFiles = {
   authority: "ca.crt",
+  authorityKey: "ca.key",
   serverCertificate: "apiserver.crt",
   serverKey: "apiserver.key",
   kubeletClientCertificate: "apiserver-kubelet-client.crt",
@@ -17,6 +18,9 @@ export const certificateFiles = {
   tokens: "tokens.csv",
 } as const;
 
+/** Common name of the authority of a local control plane. */
+export const authorityName = "cnpg-ts-local";
+
 export interface ControlPlaneIdentity {
   authority: Authority;
   admin: KeyPair;
@@ -26,7 +30,7 @@ export interface ControlPlaneIdentity {
 
 /** Creates the authority, all key pairs of the API server, and its administrator's credentials. */
 export function createControlPlaneCertificates(folder: string, ipAddresses: readonly string[]): ControlPlaneIdentity {
-  const authority = createAuthority("cnpg-ts-local");
+  const authority = createAuthority(authorityName);
   const server = authority.issue({
     commonName: "kube-apiserver",
     dnsNames: [
@@ -46,7 +50,7 @@ export function createControlPlaneCertificates(folder: string, ipAddresses: read
   const signing = createSigningKey();
   const token = randomBytes(24).toString("hex");
   writePrivateFiles(folder, {
-    [certificateFiles.authority]: authority.certificate,
+    ...keyPairFiles("ca", authority),
     ...keyPairFiles("apiserver", server),
     ...keyPairFiles("apiserver-kubelet-client", kubeletClient),
     ...keyPairFiles("admin", admin),

@@ -1,4 +1,12 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from "node:crypto";
 import { isIPv4 } from "node:net";
 import {
   bitString,
@@ -70,11 +78,14 @@ export function createAuthority(commonName: string): Authority {
       extension(oid.subjectKeyIdentifier, octetString(identifier)),
     ],
   });
-  return {
-    certificate,
-    key: privatePem(keys.privateKey),
-    issue: (request) => issue(name, identifier, keys.privateKey, request),
-  };
+  return openAuthority(commonName, { certificate, key: privatePem(keys.privateKey) });
+}
+
+/** The authority that was created with that name and wrote that key pair. */
+export function openAuthority(commonName: string, pair: KeyPair): Authority {
+  const signingKey = createPrivateKey(pair.key);
+  const identifier = keyIdentifier(createPublicKey(signingKey));
+  return { ...pair, issue: (request) => issue(distinguishedName(commonName, []), identifier, signingKey, request) };
 }
 
 /** The key pair that signs service account tokens, both PEM. */

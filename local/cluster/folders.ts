@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+
+/** The clone that this file belongs to. */
+export const projectRoot = join(import.meta.dirname, "..", "..");
+
+/** Where everything of one clone's local cluster is kept: one folder, outside of HOME and of the clone. */
+export function stateFolder(
+  env: Record<string, string | undefined> = process.env,
+  clone: string = projectRoot,
+): string {
+  const chosen = env["CNPG_TS_STATE"];
+  return chosen === undefined || chosen === "" ? join("/var/lib/cnpg-ts", cloneKey(clone)) : chosen;
+}
+
+/** Short name of a clone, different for each path. */
+export function cloneKey(clone: string): string {
+  return createHash("sha256").update(clone).digest("hex").slice(0, 8);
+}
+
+export interface ClusterFolders {
+  root: string;
+  stateFile: string;
+  lock: string;
+  kubeconfig: string;
+  pki: string;
+  etcd: string;
+  /** Sockets of the control plane. */
+  sockets: string;
+  logs: string;
+  /** Records of the processes of the running machine; emptied when a new one is made. */
+  records: string;
+  /** Rendered configuration files. */
+  config: string;
+  nodes: string;
+}
+
+/** The parts of a state folder. */
+export function clusterFolders(root: string): ClusterFolders {
+  return {
+    root,
+    stateFile: join(root, "cluster.json"),
+    lock: join(root, "lock"),
+    kubeconfig: join(root, "kubeconfig"),
+    pki: join(root, "pki"),
+    etcd: join(root, "etcd"),
+    sockets: join(root, "s"),
+    logs: join(root, "logs"),
+    records: join(root, "records"),
+    config: join(root, "config"),
+    nodes: join(root, "nodes"),
+  };
+}
+
+export interface NodeFolders {
+  root: string;
+  containerd: string;
+  kubelet: string;
+  podLogs: string;
+  volumes: string;
+  config: string;
+  cniConfig: string;
+  cniAddresses: string;
+  /** Which image archive each loaded image came from. */
+  loadedImages: string;
+}
+
+/** The parts of one node's folder. */
+export function nodeFolders(folders: ClusterFolders, node: string): NodeFolders {
+  const root = join(folders.nodes, node);
+  return {
+    root,
+    containerd: join(root, "containerd"),
+    kubelet: join(root, "kubelet"),
+    podLogs: join(root, "pod-logs"),
+    volumes: join(root, "volumes"),
+    config: join(root, "config"),
+    cniConfig: join(root, "cni"),
+    cniAddresses: join(root, "cni-addresses"),
+    loadedImages: join(root, "images.json"),
+  };
+}
