@@ -63,7 +63,7 @@ export class FakeRuntime {
   }
 
   async signal(): Promise<string> {
-    return (await this.next("signal", (m) => m.signal !== undefined)).signal ?? "";
+    return (await this.next("signal", (m) => typeof m.signal === "string" && m.ended === undefined)).signal ?? "";
   }
 
   async unplugged(): Promise<void> {
