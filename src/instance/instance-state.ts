@@ -1,0 +1,39 @@
+import type { Cluster } from "../api/generated/cluster.ts";
+
+/** Facts about this instance that its parts share. Each field has one writer, named in its comment. */
+export interface InstanceState {
+  /** The newest Cluster seen, from watch or live read. Writer: the cluster watch. */
+  cluster: Cluster | undefined;
+  /** PostgreSQL is kept down by request. Writer: the lifecycle. */
+  fenced: boolean;
+  /** A restart is under way. Writer: the lifecycle. */
+  restarting: boolean;
+  /** pg_rewind is at work. Writer: the demotion. */
+  rewinding: boolean;
+  /** The container is about to end. Writer: the lifecycle. */
+  stopping: boolean;
+  /** Last liveness verdict. Writer: the liveness probe. */
+  isolated: boolean;
+  /** Hash of the configuration on disk. Writer: the reconciler. */
+  configurationHash: string;
+  /** Server certificate and key in use by our own web servers. Writer: the certificate step. */
+  serverCertificate: { cert: string; key: string } | undefined;
+}
+
+export function createInstanceState(): InstanceState {
+  return {
+    cluster: undefined,
+    fenced: false,
+    restarting: false,
+    rewinding: false,
+    stopping: false,
+    isolated: false,
+    configurationHash: "",
+    serverCertificate: undefined,
+  };
+}
+
+/** PostgreSQL may be down on purpose, which probes and status must not report as a failure. */
+export function mightBeUnavailable(state: InstanceState): boolean {
+  return state.fenced || state.restarting;
+}

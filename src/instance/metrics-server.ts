@@ -1,0 +1,97 @@
+import { resources } from "../kube/resources.ts";
+import type { SqlRawConnector } from "../ports/sql-session.ts";
+import type { InstanceContext } from "./instance-context.ts";
+import { mightBeUnavailable } from "./instance-state.ts";
+import { createMetricsCollector, metricsContentType, metricsTarget } from "./metrics/collector.ts";
+import type { QuerySource } from "./metrics/facts.ts";
+import { type SecretReader, secretText } from "./secret-reader.ts";
+import type { HttpHandler } from "./web/http-answer.ts";
+
+interface Reference {
+  kind: "ConfigMap" | "Secret";
+  name: string;
+  key: string;
+}
+
+/** Texts with the monitoring queries that a Cluster names; the operator has put the default ones among them. */
+export class QuerySources {
+  readonly #context: InstanceContext;
+  readonly #secrets: SecretReader;
+  #versions = "";
+  #sources: readonly QuerySource[] = [];
+  isPrimary = false;
+
+  constructor(context: InstanceContext, secrets: SecretReader) {
+    this.#context = context;
+    this.#secrets = secrets;
+  }
+
+  get current(): readonly QuerySource[] {
+    return this.#sources;
+  }
+
+  #references(): Reference[] {
+    const monitoring = this.#context.state.cluster?.spec.monitoring;
+    return [
+      ...(monitoring?.customQueriesConfigMap ?? []).map(({ name, key }) => ({ kind: "ConfigMap" as const, name, key })),
+      ...(monitoring?.customQueriesSecret ?? []).map(({ name, key }) => ({ kind: "Secret" as const, name, key })),
+    ];
+  }
+
+  /** Reads the texts anew when the Cluster's status tells that one of them changed. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    const status = this.#context.state.cluster?.status;
+    const versions = JSON.stringify([
+      this.#references(),
+      status?.configMapResourceVersion?.metrics ?? {},
+      status?.secretsResourceVersion?.metrics ?? {},
+    ]);
+    if (versions === this.#versions) return;
+    const sources: QuerySource[] = [];
+    for (const reference of this.#references()) {
+      const yaml = await this.#read(reference, signal);
+      if (yaml !== undefined) sources.push({ name: `${reference.kind} ${reference.name}/${reference.key}`, yaml });
+    }
+    this.#sources = sources;
+    this.#versions = versions;
+  }
+
+  async #read(reference: Reference, signal: AbortSignal): Promise<string | undefined> {
+    const { kube, settings, logger } = this.#context;
+    try {
+      if (reference.kind === "Secret") {
+        const read = await this.#secrets.read(reference.name, signal);
+        return read.kind === "found" ? secretText(read.secret, reference.key) : undefined;
+      }
+      const key = { namespace: settings.namespace, name: reference.name };
+      const map = await kube.get(resources.configMaps, key, { timeoutMs: 5_000, signal });
+      return map.data?.[reference.key];
+    } catch (error) {
+      logger.warning("Monitoring queries are left out", { source: reference.name, key: reference.key, error });
+      return undefined;
+    }
+  }
+}
+
+/** Answers `GET /metrics`. */
+export function metricsHandler(context: InstanceContext, sql: SqlRawConnector, sources: QuerySources): HttpHandler {
+  const { paths, settings, state, clock, logger } = context;
+  const collector = createMetricsCollector({
+    connect: (database, signal) => sql.connect(metricsTarget(paths.socketDir, settings.postgresPort, database), signal),
+    cluster: () => state.cluster,
+    instance: () => ({
+      podName: settings.podName,
+      isPrimary: sources.isPrimary,
+      isFenced: state.fenced,
+      mightBeUnavailable: mightBeUnavailable(state),
+    }),
+    querySources: () => sources.current,
+    clock,
+    logger: logger.child({ logger: "metrics" }),
+  });
+  return async (_request, url) => {
+    if (url.pathname !== "/metrics") return undefined;
+    sources.isPrimary = (await context.data.role()) === "primary";
+    return { status: 200, body: await collector.collect(), contentType: metricsContentType };
+  };
+}

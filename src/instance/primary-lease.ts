@@ -1,0 +1,321 @@
+import type { Lease } from "../api/generated/kubernetes.ts";
+import { annotations } from "../api/labels.ts";
+import { formatLeaseVoters, parseLeaseVoters } from "../api/lease-voters.ts";
+import { formatMicroTime } from "../api/micro-time.ts";
+import { resources } from "../kube/resources.ts";
+import {
+  compileLeaseTimings,
+  isOwnLease,
+  type LeaseDecision,
+  type LeaseRecord,
+  type LeaseTimings,
+  planLease,
+  planVoters,
+} from "../plan/instance/lease.ts";
+import type { Clock } from "../ports/clock.ts";
+import { isKubeError, type KubeApi } from "../ports/kube-api.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { InstanceState } from "./instance-state.ts";
+
+/** Pause between looks while a promotion waits for the lease. */
+const eagerPollMs = 150;
+/** Pause between looks of a standby, so that it knows how long the holder has been silent when it is asked to take over. */
+const idlePollMs = 500;
+/** Pause after a failed request. */
+const failurePauseMs = 1_000;
+
+export interface PrimaryLeaseOptions {
+  kube: KubeApi;
+  /** Must count suspended time too. */
+  clock: Clock;
+  logger: Logger;
+  state: InstanceState;
+  podName: string;
+  podUid: string;
+  namespace: string;
+  clusterName: string;
+}
+
+export type AcquireResult =
+  | { kind: "held" }
+  | { kind: "refused"; reason: string }
+  | { kind: "timeout"; reason: string };
+
+function readRecord(lease: Lease): LeaseRecord {
+  return {
+    holder: lease.spec?.holderIdentity ?? "",
+    renewTime: lease.spec?.renewTime ?? "",
+    transitions: lease.spec?.leaseTransitions ?? 0,
+    durationSeconds: lease.spec?.leaseDurationSeconds ?? 0,
+    voters: parseLeaseVoters(lease),
+  };
+}
+
+/** Holds, watches and gives back the Lease that carries the right to be primary. */
+export class PrimaryLease {
+  readonly #options: PrimaryLeaseOptions;
+  readonly #startedAt: number;
+  readonly #lostHandlers = new Set<(holder: string) => void>();
+  #timings: LeaseTimings | undefined;
+  /** The Lease as last read or written. */
+  #lease: Lease | undefined;
+  /** When holder and renew time were first seen as they are now. */
+  #seen: { key: string; at: number } | undefined;
+  #wanted = false;
+  #held = false;
+  #heldBefore = false;
+  /** Grows with each release, so that a write that was under way does not bring the lease back. */
+  #epoch = 0;
+  /** Start of the last write that succeeded: the right to write counts from there. */
+  #renewedAt = Number.NEGATIVE_INFINITY;
+  #lastRefusal = "";
+  #wake: (() => void) | undefined;
+  #waiters = new Set<() => void>();
+
+  constructor(options: PrimaryLeaseOptions) {
+    this.#options = options;
+    this.#startedAt = options.clock.monotonicMs();
+  }
+
+  /** Whether the right to write is good at this moment. */
+  get held(): boolean {
+    return this.#held && this.#options.clock.monotonicMs() - this.#renewedAt < this.timings.leaseDurationMs;
+  }
+
+  get timings(): LeaseTimings {
+    return this.#timings ?? compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
+  }
+
+  /** Calls back when another instance took the lease that this process held. */
+  onLost(handler: (holder: string) => void): void {
+    this.#lostHandlers.add(handler);
+  }
+
+  /** Watches and renews until the signal comes. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const pauseMs = await this.#step(signal);
+      await this.#sleep(pauseMs, signal);
+    }
+  }
+
+  /** Waits until the lease is held; its timings are fixed from the first call on. */
+  async acquire(signal: AbortSignal): Promise<AcquireResult> {
+    this.#timings ??= compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
+    this.#wanted = true;
+    if (this.held) return { kind: "held" };
+    this.#lastRefusal = "";
+    const limitMs = this.timings.leaseDurationMs + 3 * this.timings.retryPeriodMs;
+    const end = this.#options.clock.monotonicMs() + limitMs;
+    this.#wake?.();
+    while (!signal.aborted && !this.held) {
+      if (this.#lastRefusal) return { kind: "refused", reason: this.#lastRefusal };
+      const restMs = end - this.#options.clock.monotonicMs();
+      if (restMs <= 0) return { kind: "timeout", reason: `not acquired within ${limitMs / 1000} s` };
+      await this.#nextChange(Math.min(restMs, 1_000), signal);
+    }
+    return this.held ? { kind: "held" } : { kind: "timeout", reason: "stopped" };
+  }
+
+  /** Gives the lease back; call it only when PostgreSQL is down. Never fails: what can't be told expires by itself. */
+  async release(): Promise<void> {
+    this.#wanted = false;
+    if (!this.#heldBefore) return;
+    this.#epoch += 1;
+    this.#held = false;
+    this.#heldBefore = false;
+    const { logger, namespace, clusterName } = this.#options;
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      try {
+        const lease =
+          attempt === 1 && this.#lease
+            ? this.#lease
+            : await this.#options.kube.get(resources.leases, { namespace, name: clusterName }, { timeoutMs: 2_000 });
+        if (!this.#isOwn(lease)) return;
+        const spec = { ...lease.spec, leaseDurationSeconds: this.timings.releasedDurationSeconds };
+        spec.holderIdentity = "";
+        spec.renewTime = formatMicroTime(this.#options.clock.now());
+        await this.#options.kube.update(resources.leases, { ...lease, spec }, { signal: AbortSignal.timeout(3_000) });
+        logger.info("Released the primary lease");
+        return;
+      } catch (error) {
+        logger.warning("Could not release the primary lease", { error, attempt });
+        if (isKubeError(error, "unavailable") && attempt > 1) return;
+      }
+    }
+  }
+
+  #isOwn(lease: Lease): boolean {
+    const { podName, podUid, state } = this.#options;
+    const record = readRecord(lease);
+    return isOwnLease({ me: podName, myUid: podUid, record, clusterOfOne: state.cluster?.spec.instances === 1 });
+  }
+
+  /** One look, or one write; gives the pause before the next. */
+  async #step(signal: AbortSignal): Promise<number> {
+    const { kube, clock, logger, namespace, clusterName } = this.#options;
+    try {
+      if (!this.#held || !this.#lease) {
+        const timeoutMs = this.#wanted ? 2_000 : 5_000;
+        this.#lease = await kube.get(resources.leases, { namespace, name: clusterName }, { timeoutMs, signal });
+      }
+      const record = this.#notice(readRecord(this.#lease));
+      if (!this.#wanted && !this.#held) return idlePollMs;
+      return await this.#act(this.#decide(record), signal);
+    } catch (error) {
+      if (signal.aborted) return 0;
+      // Whatever happened, the copy may be outdated.
+      const conflict = isKubeError(error, "conflict");
+      this.#lease = undefined;
+      if (this.#held && !conflict) {
+        const silentMs = clock.monotonicMs() - this.#renewedAt;
+        logger.warning("Could not renew the primary lease", { error, silentMs: Math.round(silentMs) });
+      } else if (!conflict) {
+        logger.debug("Could not read the primary lease", { error });
+      }
+      return conflict ? 20 : Math.max(failurePauseMs, this.timings.retryPeriodMs);
+    }
+  }
+
+  #notice(record: LeaseRecord): LeaseRecord {
+    const key = JSON.stringify([record.holder, record.renewTime, record.voters?.holderUID ?? ""]);
+    if (this.#seen?.key !== key) this.#seen = { key, at: this.#options.clock.monotonicMs() };
+    return record;
+  }
+
+  #decide(record: LeaseRecord): LeaseDecision {
+    const { clock, podName, podUid, state } = this.#options;
+    const now = clock.monotonicMs();
+    return planLease({
+      me: podName,
+      myUid: podUid,
+      record,
+      heldBefore: this.#heldBefore,
+      unchangedMs: now - (this.#seen?.at ?? now),
+      upMs: now - this.#startedAt,
+      leaseDurationMs: this.timings.leaseDurationMs,
+      currentPrimary: state.cluster?.status?.currentPrimary ?? "",
+      clusterOfOne: state.cluster?.spec.instances === 1,
+    });
+  }
+
+  async #act(decision: LeaseDecision, signal: AbortSignal): Promise<number> {
+    switch (decision.kind) {
+      case "renew":
+      case "claim":
+        await this.#write(decision, signal);
+        return this.timings.retryPeriodMs;
+      case "wait":
+        return Math.max(10, Math.min(eagerPollMs, decision.afterMs));
+      case "refuse":
+        this.#lastRefusal = decision.reason;
+        this.#changed();
+        return idlePollMs;
+      case "lost":
+        this.#held = false;
+        this.#heldBefore = false;
+        this.#wanted = false;
+        this.#options.logger.error("Another instance holds the primary lease", { holder: decision.holder });
+        for (const handler of this.#lostHandlers) handler(decision.holder);
+        this.#changed();
+        return idlePollMs;
+      default: {
+        const never: never = decision;
+        throw new Error(`unknown decision ${JSON.stringify(never)}`);
+      }
+    }
+  }
+
+  async #write(decision: { kind: "renew" } | { kind: "claim"; reason: string }, signal: AbortSignal): Promise<void> {
+    const { kube, clock, logger, podName, podUid, state } = this.#options;
+    const lease = this.#lease as Lease;
+    const startedAt = clock.monotonicMs();
+    const epoch = this.#epoch;
+    const now = formatMicroTime(clock.now());
+    const isClaim = decision.kind === "claim";
+    const record = readRecord(lease);
+    const voters = planVoters({
+      me: podName,
+      listed: record.voters?.voters ?? [],
+      instanceNames: state.cluster?.status?.instanceNames ?? [],
+      active: [
+        ...(state.cluster?.status?.instancesStatus?.["healthy"] ?? []),
+        ...(state.cluster?.status?.instancesStatus?.["replicating"] ?? []),
+      ],
+    });
+    this.#lease = await kube.update(
+      resources.leases,
+      {
+        ...lease,
+        metadata: {
+          ...lease.metadata,
+          annotations: {
+            ...lease.metadata.annotations,
+            [annotations.leaseVoters]: formatLeaseVoters({ voters, holderUID: podUid }),
+          },
+        },
+        spec: {
+          ...lease.spec,
+          holderIdentity: podName,
+          leaseDurationSeconds: Math.round(this.timings.leaseDurationMs / 1000),
+          acquireTime: isClaim || !lease.spec?.acquireTime ? now : lease.spec.acquireTime,
+          renewTime: now,
+          leaseTransitions: record.transitions + (isClaim ? 1 : 0),
+        },
+      },
+      { signal: AbortSignal.any([signal, AbortSignal.timeout(this.timings.renewDeadlineMs / 2)]) },
+    );
+    if (epoch !== this.#epoch) return;
+    this.#renewedAt = startedAt;
+    this.#heldBefore = true;
+    if (!this.#held) {
+      this.#held = true;
+      logger.info("Acquired the primary lease", {
+        reason: isClaim ? decision.reason : "still held by this pod",
+        voters,
+      });
+    }
+    this.#changed();
+  }
+
+  /** Gives the lease up without a word when it was acquired but is not needed: the instance did not become primary. */
+  async standDown(): Promise<void> {
+    this.#wanted = false;
+    if (this.#held) await this.release();
+  }
+
+  #changed(): void {
+    const waiters = this.#waiters;
+    this.#waiters = new Set();
+    for (const waiter of waiters) waiter();
+  }
+
+  #nextChange(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#waiters.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#waiters.add(done);
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+
+  /** Sleeps, unless someone starts to wait for the lease meanwhile. */
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#wake = done;
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+}

@@ -1,0 +1,98 @@
+import type { Cluster } from "../../api/generated/cluster.ts";
+import { formatMicroTime } from "../../api/micro-time.ts";
+import { phases } from "../../api/phases.ts";
+import { patchStatus } from "../../kube/patch-status.ts";
+import { resources } from "../../kube/resources.ts";
+import type { InstanceContext } from "../instance-context.ts";
+
+type Condition = NonNullable<NonNullable<Cluster["status"]>["conditions"]>[number];
+
+/** Writes of this instance to the Cluster's status; each touches its own fields only. */
+export interface ClusterStatusWriter {
+  /** Tells that this instance is the primary. */
+  claimPrimary(signal?: AbortSignal): Promise<void>;
+  setPhase(phase: string, reason: string, signal?: AbortSignal): Promise<void>;
+  /** Sets a condition, only when something in it changes. */
+  setCondition(wanted: Omit<Condition, "lastTransitionTime">, signal?: AbortSignal): Promise<void>;
+}
+
+/** Replaces or adds a condition; gives the same list when nothing changes. */
+export function withCondition(
+  conditions: readonly Condition[],
+  wanted: Omit<Condition, "lastTransitionTime">,
+  now: number,
+): readonly Condition[] {
+  const known = conditions.find((condition) => condition.type === wanted.type);
+  if (known && known.status === wanted.status && known.reason === wanted.reason && known.message === wanted.message) {
+    return conditions;
+  }
+  const lastTransitionTime =
+    known && known.status === wanted.status
+      ? known.lastTransitionTime
+      : new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+  const entry = { ...wanted, lastTransitionTime };
+  return known ? conditions.map((condition) => (condition === known ? entry : condition)) : [...conditions, entry];
+}
+
+export function createClusterStatusWriter(
+  context: InstanceContext,
+  /** Lets the local copy see a write at once. */
+  observeWrite: (cluster: Cluster) => void,
+): ClusterStatusWriter {
+  const { kube, clock, settings, logger } = context;
+  const key = { namespace: settings.namespace, name: settings.clusterName };
+  const options = (signal?: AbortSignal) => ({ subresource: "status", ...(signal ? { signal } : {}) });
+
+  return {
+    async claimPrimary(signal) {
+      const status = {
+        currentPrimary: settings.podName,
+        currentPrimaryTimestamp: formatMicroTime(clock.now()),
+      };
+      const patched = await kube.patch(resources.clusters, key, { type: "merge", body: { status } }, options(signal));
+      logger.info("Set this instance as the current primary");
+      observeWrite(patched);
+    },
+
+    async setPhase(phase, reason, signal) {
+      const patched = await patchStatus(
+        kube,
+        resources.clusters,
+        key,
+        (current) => {
+          if (current.status?.phase === phase && current.status.phaseReason === reason) return undefined;
+          const ready = phase === phases.healthy;
+          const conditions = withCondition(
+            current.status?.conditions ?? [],
+            {
+              type: "Ready",
+              status: ready ? "True" : "False",
+              reason: ready ? "ClusterIsReady" : "ClusterIsNotReady",
+              message: ready ? "Cluster is Ready" : "Cluster Is Not Ready",
+            },
+            clock.now(),
+          );
+          return { ...current, status: { ...current.status, phase, phaseReason: reason, conditions: [...conditions] } };
+        },
+        signal ? { signal } : {},
+      );
+      observeWrite(patched);
+    },
+
+    async setCondition(wanted, signal) {
+      const patched = await patchStatus(
+        kube,
+        resources.clusters,
+        key,
+        (current) => {
+          const before = current.status?.conditions ?? [];
+          const conditions = withCondition(before, wanted, clock.now());
+          if (conditions === before) return undefined;
+          return { ...current, status: { ...current.status, conditions: [...conditions] } };
+        },
+        signal ? { signal } : {},
+      );
+      observeWrite(patched);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { applicationDatabase, secretNames } from "../../api/cluster-facts.ts";
+import { roles } from "../../api/constants.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import type { Secret } from "../../api/generated/kubernetes.ts";
+import { annotations } from "../../api/labels.ts";
+import { type PasswordWish, passwordVersion, planPasswords } from "../../plan/instance/passwords.ts";
+import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
+import { encodeScramPassword, isEncodedPassword, scramSaltBytes } from "../../postgres/scram.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import { withSession } from "../local-sql.ts";
+import { type SecretReader, secretText } from "../secret-reader.ts";
+
+function secretWish(user: string, secret: Secret): PasswordWish | undefined {
+  const password = secretText(secret, "password");
+  if (password === undefined) return undefined;
+  return {
+    kind: "secret",
+    user,
+    password,
+    passthrough: secret.metadata.annotations?.[annotations.passwordPassthrough] === "enabled",
+    version: secret.metadata.resourceVersion ?? "",
+  };
+}
+
+/** Keeps the passwords of the superuser and of the application owner as their Secrets say. */
+export class PasswordStep {
+  readonly #context: InstanceContext;
+  readonly #secrets: SecretReader;
+  readonly #applied = new Map<string, string>();
+
+  constructor(context: InstanceContext, secrets: SecretReader) {
+    this.#context = context;
+    this.#secrets = secrets;
+  }
+
+  /** What was applied counts for one stay as primary: another primary may have changed it since. */
+  forget(): void {
+    this.#applied.clear();
+  }
+
+  async #wishes(cluster: Cluster, signal: AbortSignal): Promise<PasswordWish[]> {
+    const names = secretNames(cluster);
+    const wishes: PasswordWish[] = [];
+    const add = async (user: string, name: string) => {
+      const read = await this.#secrets.read(name, signal);
+      const wish = read.kind === "found" ? secretWish(user, read.secret) : undefined;
+      if (wish) wishes.push(wish);
+      else {
+        const reason = read.kind === "found" ? "has no key password" : read.kind;
+        this.#context.logger.warning("A password is left as it is", { user, secret: name, reason });
+      }
+    };
+    if (cluster.spec.enableSuperuserAccess) await add(roles.superuser, names.superuser);
+    else wishes.push({ kind: "none", user: roles.superuser });
+    const application = applicationDatabase(cluster);
+    if (application) await add(application.owner, names.app);
+    return wishes;
+  }
+
+  async reconcile(cluster: Cluster, signal: AbortSignal): Promise<void> {
+    const wishes = await this.#wishes(cluster, signal);
+    for (const wish of planPasswords({ canWrite: true, wishes, applied: this.#applied })) {
+      if (await this.#apply(wish)) this.#applied.set(wish.user, passwordVersion(wish));
+    }
+  }
+
+  async #apply(wish: PasswordWish): Promise<boolean> {
+    const context = this.#context;
+    const role = quoteIdentifier(wish.user);
+    return withSession(context, "postgres", async (session) => {
+      const [known] = await session.query("SELECT rolpassword IS NULL AS empty FROM pg_authid WHERE rolname = $1", [
+        wish.user,
+      ]);
+      if (!known) {
+        context.logger.warning("The role whose password is to be set does not exist", { user: wish.user });
+        return false;
+      }
+      if (wish.kind === "none") {
+        if (known["empty"] !== true) await session.query(`ALTER ROLE ${role} WITH PASSWORD NULL`);
+        return true;
+      }
+      const asIs = wish.passthrough || isEncodedPassword(wish.password);
+      const password = asIs ? wish.password : encodeScramPassword(wish.password, context.random.bytes(scramSaltBytes));
+      await session.query("BEGIN");
+      // Not even a failing statement may bring the password into the log.
+      await session.query("SET LOCAL log_statement = 'none'");
+      await session.query("SET LOCAL log_min_error_statement = 'PANIC'");
+      await session.query(`ALTER ROLE ${role} WITH PASSWORD ${quoteLiteral(password)}`);
+      await session.query("COMMIT");
+      context.logger.info("Updated the password of a role", { user: wish.user });
+      return true;
+    });
+  }
+}

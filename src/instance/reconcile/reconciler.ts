@@ -1,0 +1,353 @@
+import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import { isFenced, parseFencing } from "../../api/markers.ts";
+import { parseTargetPrimary } from "../../api/pg-status.ts";
+import { phases } from "../../api/phases.ts";
+import { planFencing } from "../../plan/instance/fencing.ts";
+import { errorDelayMs, resyncMs } from "../../plan/instance/requeue.ts";
+import { planRole, type RoleDecision } from "../../plan/instance/role.ts";
+import { setAutoConfMode } from "../configuration-files.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import { mightBeUnavailable } from "../instance-state.ts";
+import type { Lifecycle } from "../lifecycle.ts";
+import { LocalSql } from "../local-sql.ts";
+import type { Postmaster } from "../postmaster.ts";
+import type { PrimaryLease } from "../primary-lease.ts";
+import type { SecretReader } from "../secret-reader.ts";
+import type { ClusterStatusWriter } from "./cluster-status.ts";
+import { demote } from "./demote.ts";
+import { refreshFiles } from "./files-step.ts";
+import { PasswordStep } from "./passwords.ts";
+import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
+import { handlePendingRestart, reloadConfiguration } from "./reload.ts";
+import { ensureMetricsRole, ensureReplicationRole } from "./roles.ts";
+import { reconcilePrimarySlots } from "./slots.ts";
+import { moveWalToVolume } from "./wal-volume.ts";
+
+export interface ReconcilerOptions {
+  context: InstanceContext;
+  postmaster: Postmaster;
+  lifecycle: Lifecycle;
+  lease: PrimaryLease;
+  secrets: SecretReader;
+  status: ClusterStatusWriter;
+}
+
+/** Pause before the next pass, in milliseconds; events bring it forward. */
+type Requeue = number;
+
+/** Pause while something outside is waited for whose coming no event tells. */
+const soonMs = 1_000;
+
+/** Brings PostgreSQL and its files in line with the Cluster, pass by pass (reference: instance manager §4.1). */
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #sql: LocalSql;
+  readonly #passwords: PasswordStep;
+  #initialized = false;
+  #reloadNeeded = false;
+  /** The roles were seen to be right in this stay as primary. */
+  #rolesEnsured = false;
+  #woken = false;
+  #wake: (() => void) | undefined;
+  /** Ends the waits of the pass under way when the Cluster wants something else. */
+  #pass = new AbortController();
+  #passTarget: string | undefined;
+  #lastWait = "";
+  /** Called after each look at the files, for those who use the certificates themselves. */
+  onFilesRefreshed: () => void = () => undefined;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+    this.#sql = new LocalSql(options.context);
+    this.#passwords = new PasswordStep(options.context, options.secrets);
+  }
+
+  /** Asks for a pass now. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake?.();
+    const target = this.#options.context.state.cluster?.status?.targetPrimary ?? "";
+    if (this.#passTarget !== undefined && target !== this.#passTarget) {
+      this.#pass.abort(new Error("the target primary changed"));
+    }
+  }
+
+  /** PostgreSQL ran before this manager came up: its files are in use and need no preparation. */
+  adopted(): void {
+    this.#initialized = true;
+    this.#reloadNeeded = true;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      this.#woken = false;
+      this.#pass = new AbortController();
+      this.#passTarget = this.#options.context.state.cluster?.status?.targetPrimary ?? "";
+      const passSignal = AbortSignal.any([signal, this.#pass.signal]);
+      let requeueMs: Requeue;
+      try {
+        requeueMs = await this.#reconcile(passSignal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (this.#pass.signal.aborted) {
+          this.#options.context.logger.info("The pass starts over", { reason: this.#pass.signal.reason });
+          continue;
+        }
+        failures += 1;
+        requeueMs = errorDelayMs(failures);
+        this.#options.context.logger.error("Reconciler error", { error, retryAfterMs: requeueMs });
+      } finally {
+        this.#passTarget = undefined;
+      }
+      if (!this.#woken) await this.#sleep(Math.min(requeueMs, resyncMs), signal);
+    }
+    await this.#sql.close();
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#wake = done;
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+
+  async #reconcile(signal: AbortSignal): Promise<Requeue> {
+    const { context, lifecycle, postmaster, secrets } = this.#options;
+    const cluster = context.state.cluster;
+    if (!cluster || lifecycle.terminating) return resyncMs;
+    secrets.observe(cluster);
+    await this.#clearArchiveMarker(cluster);
+
+    // Before the files: the sooner a moved target is seen, the shorter nobody takes writes.
+    if (this.#initialized) {
+      const early = await this.#decideRole(cluster);
+      if (early.kind === "stop") return this.#stopOldPrimary(early);
+    }
+    const files = await refreshFiles(context, cluster, secrets, { beforeFirstStart: !this.#initialized, signal });
+    this.onFilesRefreshed();
+    if (files.changed) this.#reloadNeeded = true;
+    if (!this.#initialized) return this.#initialize(cluster, signal);
+
+    const fencing = await this.#fencing(cluster, signal);
+    if (fencing !== undefined) return fencing;
+    if (mightBeUnavailable(context.state)) return soonMs;
+    if (postmaster.pid === undefined) return soonMs;
+    if (!(await postmaster.isAccepting())) return soonMs;
+    const role = await this.#becomeRole(cluster, signal);
+    if (role !== undefined) return role;
+    return this.#reconcileDatabase(cluster, files.sha256, signal);
+  }
+
+  async #clearArchiveMarker(cluster: Cluster): Promise<void> {
+    const { files, paths } = this.#options.context;
+    const archiving = cluster.status?.conditions?.find((condition) => condition.type === "ContinuousArchiving");
+    if (archiving?.status === "True") await files.remove(paths.checkEmptyArchive);
+  }
+
+  async #decideRole(cluster: Cluster): Promise<RoleDecision> {
+    const { context, lifecycle } = this.#options;
+    const dataRole = await context.data.role();
+    const target = parseTargetPrimary(cluster.status?.targetPrimary);
+    const current = cluster.status?.currentPrimary ?? "";
+    const me = context.settings.podName;
+    // Only this case asks for the timeline, which costs a process.
+    const unclear = dataRole === "primary" && target.kind === "instance" && target.name === me && current !== me;
+    const control = unclear && current !== "" ? await context.data.tryControl() : undefined;
+    return planRole({
+      me,
+      current,
+      target,
+      replicaCluster: isReplicaCluster(cluster),
+      dataRole,
+      started: lifecycle.started,
+      timeline: control?.timeline,
+      clusterTimeline: cluster.status?.timelineID ?? 0,
+    });
+  }
+
+  /** First passes of this life of the manager: prepares PGDATA and starts PostgreSQL. */
+  async #initialize(cluster: Cluster, signal: AbortSignal): Promise<Requeue> {
+    const { context, lease, lifecycle, status } = this.#options;
+    await moveWalToVolume(context);
+    const role = await this.#decideRole(cluster);
+    switch (role.kind) {
+      case "wait":
+      case "waitForPrimary":
+        this.#logWait(role.reason);
+        return soonMs;
+      case "demote":
+        await demote(context, cluster, { rewind: role.rewind, signal });
+        // The files of a standby differ from those of a primary.
+        return 0;
+      case "primary":
+        if (role.claimCurrent && cluster.status?.currentPrimary === undefined) await status.claimPrimary(signal);
+        break;
+      case "stop":
+        return this.#stopOldPrimary(role);
+      case "promote":
+      case "standby":
+        break;
+      default: {
+        const never: never = role;
+        throw new Error(`unknown role ${JSON.stringify(never)}`);
+      }
+    }
+    await this.#prepareFolders(cluster);
+    context.state.fenced = isFenced(parseFencing(cluster), context.settings.podName);
+    if (!context.state.fenced) {
+      if (role.kind === "primary" && !(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
+      await lifecycle.start();
+    }
+    this.#initialized = true;
+    this.#reloadNeeded = false;
+    return soonMs;
+  }
+
+  async #prepareFolders(cluster: Cluster): Promise<void> {
+    const { files, settings } = this.#options.context;
+    for (const tablespace of cluster.spec.tablespaces ?? []) {
+      const mount = `${settings.tablespaces}/${tablespace.name}`;
+      if (await files.exists(mount)) await files.makeDirectory(`${mount}/data`, 0o700);
+    }
+    // An existing certificate file of ours never needs the write permission of ALTER SYSTEM's file.
+    await this.#autoConf(cluster);
+  }
+
+  async #autoConf(cluster: Cluster): Promise<void> {
+    const { context } = this.#options;
+    const major = await context.data.major();
+    if (major < 17) await setAutoConfMode(context, cluster.spec.postgresql?.enableAlterSystem ?? false);
+  }
+
+  async #holdLease(signal: AbortSignal): Promise<boolean> {
+    const { lease } = this.#options;
+    const result = await lease.acquire(signal);
+    if (result.kind === "held") return true;
+    this.#logWait(`the primary lease is not held: ${result.reason}`);
+    return false;
+  }
+
+  #logWait(reason: string): void {
+    if (reason !== this.#lastWait) this.#options.context.logger.info("Waiting", { reason });
+    this.#lastWait = reason;
+  }
+
+  #stopOldPrimary(role: RoleDecision & { kind: "stop" }): Requeue {
+    const { context, lifecycle } = this.#options;
+    context.logger.info("This is an old primary instance, shutting it down", { reason: role.reason });
+    void lifecycle.terminate(role.urgent ? "failover" : "switchover", 0);
+    return resyncMs;
+  }
+
+  /** Follows the fencing annotation; a number ends the pass. */
+  async #fencing(cluster: Cluster, signal: AbortSignal): Promise<Requeue | undefined> {
+    const { context, lifecycle } = this.#options;
+    const annotated = isFenced(parseFencing(cluster), context.settings.podName);
+    switch (planFencing({ annotated, fenced: context.state.fenced })) {
+      case "none":
+        return undefined;
+      case "fence":
+        await this.#sql.close();
+        await lifecycle.fence();
+        return resyncMs;
+      case "unfence": {
+        const role = await this.#decideRole(cluster);
+        if (role.kind === "primary" && !(await this.#holdLease(signal))) return soonMs;
+        lifecycle.unfence();
+        await lifecycle.start();
+        return soonMs;
+      }
+    }
+  }
+
+  /** Becomes or stays what the Cluster wants; a number ends the pass. */
+  async #becomeRole(cluster: Cluster, signal: AbortSignal): Promise<Requeue | undefined> {
+    const { context, lease, status } = this.#options;
+    const role = await this.#decideRole(cluster);
+    switch (role.kind) {
+      case "stop":
+        return this.#stopOldPrimary(role);
+      case "wait":
+      case "waitForPrimary":
+      case "demote":
+        this.#logWait(role.reason);
+        return soonMs;
+      case "standby":
+        this.#rolesEnsured = false;
+        this.#passwords.forget();
+        await lease.standDown();
+        return undefined;
+      case "promote":
+        return this.#promote(cluster, role.waitForReceiver, signal);
+      case "primary":
+        if (!(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
+        if (role.claimCurrent) {
+          context.logger.info("Claiming to be the current primary", { reason: role.reason });
+          await status.claimPrimary(signal);
+        }
+        return undefined;
+    }
+  }
+
+  async #promote(cluster: Cluster, waitForReceiver: boolean, signal: AbortSignal): Promise<Requeue> {
+    const { context, lease, status, lifecycle } = this.#options;
+    if (!(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
+    if (waitForReceiver && !(await waitForReceiverDown(context, this.#sql, signal))) return soonMs;
+    const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
+    const wanted = target.kind === "instance" && target.name === context.settings.podName;
+    // Both may have changed while the receiver was waited for.
+    if (!wanted || !lease.held || lifecycle.terminating) return 0;
+    await promoteServer(context, this.#sql, {
+      timeoutSeconds: cluster.spec.postgresql?.promotionTimeout,
+      signal,
+    });
+    await dropClientSessions(this.#sql);
+    await status.claimPrimary(signal);
+    this.#rolesEnsured = false;
+    // The old primary's rewind waits for this checkpoint; clients do not.
+    this.#sql
+      .query("CHECKPOINT")
+      .catch((error) => context.logger.warning("Checkpoint after promotion failed", { error }));
+    return 0;
+  }
+
+  /** Everything that needs a server that answers and a settled role. */
+  async #reconcileDatabase(cluster: Cluster, sha256: string, signal: AbortSignal): Promise<Requeue> {
+    const { context, lifecycle, postmaster, status } = this.#options;
+    const isPrimary = (await context.data.role()) === "primary";
+    const isCurrent = cluster.status?.currentPrimary === context.settings.podName;
+    if (isCurrent && cluster.status?.phase === phases.inPlacePrimaryRestart) {
+      await this.#sql.close();
+      await lifecycle.restart("the phase asks for a restart in place");
+      await status.setPhase(phases.healthy, "Primary instance restarted in-place", signal);
+      this.#reloadNeeded = false;
+      return 0;
+    }
+    if (this.#reloadNeeded) {
+      await reloadConfiguration(context, postmaster, this.#sql, sha256, signal);
+      this.#reloadNeeded = false;
+      const deps = { sql: this.#sql, lifecycle, status, isPrimary, signal };
+      if (await handlePendingRestart(context, cluster, deps)) return 0;
+    }
+    await this.#autoConf(cluster);
+    if (!isPrimary) return resyncMs;
+    if (!this.#rolesEnsured) {
+      await ensureReplicationRole(context);
+      await ensureMetricsRole(context);
+      this.#rolesEnsured = true;
+    }
+    const retry = await reconcilePrimarySlots(context, cluster, this.#sql);
+    if (isCurrent) await this.#passwords.reconcile(cluster, signal);
+    return retry ? soonMs : resyncMs;
+  }
+}

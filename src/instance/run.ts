@@ -1,0 +1,183 @@
+import { randomUUID } from "node:crypto";
+import type { PostmasterHost } from "../ports/postmaster-host.ts";
+import { loadServerCertificate } from "./certificates.ts";
+import { ClusterWatch } from "./cluster-watch.ts";
+import { createInstanceContext, waitForCluster } from "./connect.ts";
+import { goArch, readExecutableHash, readPodUid } from "./identity.ts";
+import { Lifecycle } from "./lifecycle.ts";
+import { LocalSql } from "./local-sql.ts";
+import { createLogPipes } from "./log/log-pipes.ts";
+import type { LogOutput } from "./logging.ts";
+import { metricsHandler, QuerySources } from "./metrics-server.ts";
+import { Postmaster } from "./postmaster.ts";
+import { PrimaryLease } from "./primary-lease.ts";
+import { createClusterStatusWriter } from "./reconcile/cluster-status.ts";
+import { Reconciler } from "./reconcile/reconciler.ts";
+import { SlotReplicator } from "./reconcile/slot-replicator.ts";
+import { SecretReader } from "./secret-reader.ts";
+import type { InstanceSettings } from "./settings.ts";
+import { quitSidecars } from "./sidecars.ts";
+import { StatusCollector } from "./status.ts";
+import { WalRequests } from "./wal/wal-requests.ts";
+import { WalServer } from "./wal/wal-server.ts";
+import { createLocalServer, localHandler } from "./web/local-server.ts";
+import { ProbeChecks } from "./web/probe-checks.ts";
+import { createRemoteServer, remoteHandler } from "./web/remote-server.ts";
+
+/** How often parts that follow the Cluster but do not hang on it look again. */
+const followMs = 10_000;
+
+/** Runs one instance until the container has to end (reference: instance manager §3). */
+export async function runInstance(settings: InstanceSettings, host: PostmasterHost, output: LogOutput): Promise<void> {
+  const logger = output.logger.child({ logger: "instance-manager" });
+  const context = await createInstanceContext(settings, logger);
+  const { state, paths, files, kube } = context;
+  const stop = new AbortController();
+  const { signal } = stop;
+
+  const hello = await host.hello();
+  await files.makeDirectory(paths.log, 0o700);
+  await files.makeDirectory(paths.tmp);
+  await files.makeDirectory(paths.socketDir);
+  const spill = await host.takeLogs();
+  const pipesStop = new AbortController();
+  const pipes = createLogPipes({
+    logDir: paths.log,
+    ...(spill.path === undefined ? {} : { spillPath: spill.path }),
+    droppedLines: spill.droppedLines,
+    logger,
+    write: output.writeLine,
+    format: output.format,
+    signal: pipesStop.signal,
+  });
+  await pipes.start();
+  logger.info("Starting the instance manager", { adopting: hello.postmasterPid ?? null });
+
+  const podUid = await readPodUid(files, paths, settings.environment);
+  const identity = {
+    sessionId: randomUUID(),
+    executableHash: readExecutableHash(process.argv[1] ?? ""),
+    arch: goArch(),
+  };
+  const secrets = new SecretReader(kube, context.clock, settings.namespace);
+  const lease = new PrimaryLease({
+    kube,
+    clock: context.clock,
+    logger,
+    state,
+    podName: settings.podName,
+    podUid,
+    namespace: settings.namespace,
+    clusterName: settings.clusterName,
+  });
+  const postmaster = new Postmaster(context, host);
+  let finished = false;
+  const finish = async (code: number) => {
+    if (finished) return;
+    finished = true;
+    stop.abort();
+    await Promise.all([remote.close(), local.close(), metrics.close(), wal.close(), statusCollector.close()]);
+    pipesStop.abort();
+    await pipes.done;
+    if (code === 0) await quitSidecars();
+    logger.info("The instance manager ends", { code });
+    output.flush();
+    await host.exit(code);
+  };
+  const wake = () => reconciler.wake();
+  const lifecycle = new Lifecycle({ context, postmaster, lease, wake, finish });
+  const watch = new ClusterWatch(context, kube, () => {
+    lifecycle.observeCluster();
+    reconciler.wake();
+  });
+  const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster));
+  const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status });
+  const slots = new SlotReplicator(context, postmaster);
+  const sources = new QuerySources(context, secrets);
+
+  const statusCollector = new StatusCollector(context, identity);
+  const probes = new ProbeChecks(context, postmaster, new LocalSql(context, { queryTimeoutMs: 4_000 }), (isolated) => {
+    state.isolated = isolated;
+    lifecycle.observeCluster();
+  });
+  const remote = createRemoteServer(remoteHandler({ context, status: statusCollector, probes }), {
+    tls: settings.statusTls,
+  });
+  const metrics = createRemoteServer(metricsHandler(context, context.sql, sources), { tls: settings.metricsTls });
+  const local = createLocalServer(localHandler(context, status));
+  const wal = new WalServer(
+    new WalRequests({ podName: settings.podName, cluster: () => state.cluster, status, logger }),
+    logger,
+  );
+  const applyCertificate = () => {
+    if (!state.serverCertificate) return;
+    remote.setCertificate(state.serverCertificate);
+    metrics.setCertificate(state.serverCertificate);
+  };
+
+  const terminate = () => void lifecycle.terminate(state.isolated ? "isolated" : "signal", 0);
+  process.on("SIGTERM", terminate);
+  process.on("SIGINT", terminate);
+  host.lost.then(() => {
+    if (!finished) process.exit(1);
+  });
+
+  await loadServerCertificate(context);
+  applyCertificate();
+  await wal.listen(files, paths.walSocket);
+  await remote.listen(settings.statusPort);
+  await local.listen(settings.localPort);
+  await metrics.listen(settings.metricsPort);
+  logger.info("Starting webserver", { address: `:${settings.statusPort}`, hasTLS: settings.statusTls });
+
+  if (hello.postmasterPid !== undefined) {
+    lifecycle.adopt(hello.postmasterPid);
+    reconciler.adopted();
+  }
+  if (hello.pendingSignal) terminate();
+  reconciler.onFilesRefreshed = applyCertificate;
+
+  const background = [
+    lease.run(signal),
+    watch.run(signal),
+    reconciler.run(signal),
+    slots.run(signal),
+    followQuerySources(context, sources, signal),
+  ];
+  void warmUp(context, reconciler, hello.postmasterPid !== undefined);
+  const failure = await Promise.all(background).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!signal.aborted) {
+    logger.error("A part of the instance manager failed", { error: failure });
+    await lifecycle.terminate("error", 1);
+  }
+}
+
+/** A first live read, so that a fresh pod does not wait for the watch to be set up. */
+async function warmUp(
+  context: Awaited<ReturnType<typeof createInstanceContext>>,
+  reconciler: Reconciler,
+  adopted: boolean,
+): Promise<void> {
+  try {
+    const cluster = await waitForCluster(context);
+    context.state.cluster ??= cluster;
+    reconciler.wake();
+  } catch (error) {
+    // With PostgreSQL up, an API server that is away is no reason to touch anything; the watch goes on trying.
+    if (!adopted) context.logger.error("The Cluster could not be read yet; still trying", { error });
+  }
+}
+
+async function followQuerySources(
+  context: Awaited<ReturnType<typeof createInstanceContext>>,
+  sources: QuerySources,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    if (context.state.cluster) await sources.refresh(signal).catch(() => undefined);
+    await context.clock.sleep(context.state.cluster ? followMs : 500, signal).catch(() => undefined);
+  }
+}

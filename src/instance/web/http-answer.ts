@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+export interface HttpAnswer {
+  status: number;
+  body: string;
+  contentType?: string;
+}
+
+/** Answers one request; `undefined` means that the path is not known. */
+export type HttpHandler = (request: IncomingMessage, url: URL) => Promise<HttpAnswer | undefined>;
+
+export function textAnswer(status: number, body: string): HttpAnswer {
+  return { status, body };
+}
+
+export function jsonAnswer(status: number, value: unknown): HttpAnswer {
+  return { status, body: JSON.stringify(value), contentType: "application/json" };
+}
+
+/** Longest request body of our small interfaces, in bytes. */
+const maxBodyBytes = 1024 * 1024;
+
+export async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += (chunk as Buffer).length;
+    if (length > maxBodyBytes) throw new Error("request body is too long");
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Turns a handler into a listener: unknown paths are 404, failures 500 with their text. */
+export function listenerOf(handler: HttpHandler): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    handler(request, url)
+      .then((answer) => answer ?? textAnswer(404, "404 page not found\n"))
+      .catch((error) => textAnswer(500, error instanceof Error ? error.message : String(error)))
+      .then((answer) => {
+        response.writeHead(answer.status, {
+          "content-type": answer.contentType ?? "text/plain; charset=utf-8",
+          "content-length": Buffer.byteLength(answer.body),
+        });
+        response.end(answer.body);
+      })
+      .catch(() => response.destroy());
+  };
+}

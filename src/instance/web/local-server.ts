@@ -1,0 +1,58 @@
+import { createServer } from "node:http";
+import type { InstanceContext } from "../instance-context.ts";
+import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
+import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, readBody, textAnswer } from "./http-answer.ts";
+import { close, listen } from "./remote-server.ts";
+
+/** The condition that tells how WAL archiving goes. */
+export function archivingCondition(error: string) {
+  return error === ""
+    ? {
+        type: "ContinuousArchiving",
+        status: "True" as const,
+        reason: "ContinuousArchivingSuccess",
+        message: "Continuous archiving is working",
+      }
+    : { type: "ContinuousArchiving", status: "False" as const, reason: "ContinuousArchivingFailing", message: error };
+}
+
+async function reportArchiving(status: ClusterStatusWriter, body: string): Promise<HttpAnswer> {
+  let error: unknown;
+  try {
+    error = (JSON.parse(body) as { error?: unknown }).error ?? "";
+  } catch {
+    return textAnswer(400, "the body is not JSON");
+  }
+  if (typeof error !== "string") return textAnswer(400, "the field error is not text");
+  await status.setCondition(archivingCondition(error));
+  return textAnswer(200, "OK");
+}
+
+export function localHandler(context: InstanceContext, status: ClusterStatusWriter): HttpHandler {
+  return async (request, url) => {
+    const { pathname } = url;
+    if (pathname === "/cache/cluster") {
+      const { cluster } = context.state;
+      return cluster ? jsonAnswer(200, cluster) : textAnswer(404, "cluster not found");
+    }
+    // Environments of object stores: nothing is configured in this version, which a miss says.
+    if (pathname.startsWith("/cache/")) return textAnswer(404, "not found");
+    if (pathname === "/pg/backup") {
+      return textAnswer(url.searchParams.get("name") ? 409 : 400, "backups are not configured for this cluster");
+    }
+    if (pathname === "/cluster/status/condition/wal/archive") {
+      if (request.method !== "POST") return textAnswer(400, "only POST is answered here");
+      return reportArchiving(status, await readBody(request));
+    }
+    return undefined;
+  };
+}
+
+/** The interface on port 8010 for programs in the same pod. */
+export function createLocalServer(handler: HttpHandler): {
+  listen(port: number): Promise<number>;
+  close(): Promise<void>;
+} {
+  const server = createServer({ headersTimeout: 20_000, requestTimeout: 20_000 }, listenerOf(handler));
+  return { listen: (port) => listen(server, port, "127.0.0.1"), close: () => close(server) };
+}

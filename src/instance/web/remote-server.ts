@@ -1,0 +1,100 @@
+import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
+import type { TLSSocket } from "node:tls";
+import type { InstanceContext } from "../instance-context.ts";
+import type { StatusCollector } from "../status.ts";
+import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, textAnswer } from "./http-answer.ts";
+import { checkOperator } from "./operator-auth.ts";
+import type { ProbeChecks } from "./probe-checks.ts";
+
+export interface RemoteServerDeps {
+  context: InstanceContext;
+  status: StatusCollector;
+  probes: ProbeChecks;
+}
+
+/** Parts of the operator's interface that this version does not answer yet. */
+const notImplemented = new Map([
+  ["/pg/mode/backup", "backups by this instance manager are not available in this version"],
+  ["/pg/archive/partial", "archiving the partial segment is not available in this version"],
+  ["/update", "the instance manager can't be upgraded in place in this version; delete the pod to replace it"],
+]);
+
+async function answerOperator(deps: RemoteServerDeps, path: string, peer: Buffer | undefined): Promise<HttpAnswer> {
+  const refusal = checkOperator(peer, deps.context.state.cluster?.status?.operatorCertificateFingerprint);
+  if (refusal) return refusal;
+  if (path === "/pg/controldata") return jsonAnswer(200, { data: await deps.context.data.controlText() });
+  const message = notImplemented.get(path) ?? "not implemented";
+  return jsonAnswer(501, { error: { code: "NOT_IMPLEMENTED", message } });
+}
+
+export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
+  return async (request, url) => {
+    switch (url.pathname) {
+      case "/pg/status":
+        return jsonAnswer(200, await deps.status.collect());
+      case "/healthz":
+        return deps.probes.liveness();
+      case "/readyz":
+        return deps.probes.probe("readiness");
+      case "/startupz":
+        return deps.probes.probe("startup");
+      case "/failsafe":
+        return textAnswer(200, "OK");
+      case "/pg/controldata":
+      case "/pg/mode/backup":
+      case "/pg/archive/partial":
+      case "/update": {
+        const peer = (request.socket as Partial<TLSSocket>).getPeerCertificate?.();
+        return answerOperator(deps, url.pathname, peer?.raw);
+      }
+      default:
+        return undefined;
+    }
+  };
+}
+
+/** A server whose certificate may change while it runs. */
+export interface RemoteServer {
+  listen(port: number): Promise<number>;
+  /** Takes the certificate in use from now on; until the first one handshakes fail. */
+  setCertificate(certificate: { cert: string; key: string }): void;
+  close(): Promise<void>;
+}
+
+/** The interface on port 8000 that the operator, the kubelet and the peers use. */
+export function createRemoteServer(handler: HttpHandler, options: { tls: boolean }): RemoteServer {
+  const limits = { headersTimeout: 3_000, requestTimeout: 20_000 };
+  const server: HttpServer | HttpsServer = options.tls
+    ? createHttpsServer(
+        // The client's certificate is asked for, and judged by its key where it matters.
+        { minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false, ...limits },
+        listenerOf(handler),
+      )
+    : createHttpServer(limits, listenerOf(handler));
+  return {
+    listen: (port) => listen(server, port),
+    setCertificate: ({ cert, key }) => {
+      if ("setSecureContext" in server) server.setSecureContext({ cert, key, minVersion: "TLSv1.3" });
+    },
+    close: () => close(server),
+  };
+}
+
+export function listen(server: HttpServer | HttpsServer, port: number, host?: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      const address = server.address();
+      resolve(typeof address === "object" && address ? address.port : port);
+    });
+  });
+}
+
+export function close(server: HttpServer | HttpsServer): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
