@@ -47,16 +47,17 @@ export function flushStatus(pass: Pass, reason: string): void {
 
 /** Sets phase, reason and the condition Ready. */
 export function setPhase(pass: Pass, phase: Phase, reason = ""): void {
-  const ready = phase === phases.healthy;
-  const { phaseReason: _, ...rest } = pass.status;
+  pass.status = withPhase(pass.status, phase, reason, pass.now);
+}
+
+/** A status with another phase; the condition Ready always goes with it. */
+export function withPhase(status: ClusterStatus, phase: Phase, reason: string, now: Date): ClusterStatus {
+  const { phaseReason: _, ...rest } = status;
   const next: ClusterStatus = { ...rest, phase, ...(reason ? { phaseReason: reason } : {}) };
-  pass.status = withCondition(
-    next,
-    ready
-      ? { type: conditionTypes.ready, status: "True", reason: "ClusterIsReady", message: "Cluster is Ready" }
-      : { type: conditionTypes.ready, status: "False", reason: "ClusterIsNotReady", message: "Cluster Is Not Ready" },
-    pass.now,
-  );
+  const type = conditionTypes.ready;
+  return phase === phases.healthy
+    ? withCondition(next, { type, status: "True", reason: "ClusterIsReady", message: "Cluster is Ready" }, now)
+    : withCondition(next, { type, status: "False", reason: "ClusterIsNotReady", message: "Cluster Is Not Ready" }, now);
 }
 
 /** Plans an event on the Cluster. */

@@ -1,0 +1,96 @@
+import { Command } from "commander";
+import { loadInClusterConnection } from "../kube/connection.ts";
+import { createKubeApi } from "../kube/create-kube-api.ts";
+import { loadKubeconfigConnection } from "../kube/kubeconfig.ts";
+import { parseFailpoint } from "../operator/failpoint.ts";
+import { type OperatorFlags, runOperator } from "../operator/main.ts";
+import type { LogLevel } from "../ports/logger.ts";
+import { createLogger } from "../runtime/logger.ts";
+import { runUntilSignal } from "../runtime/shutdown.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+
+interface ParsedFlags {
+  metricsBindAddress: string;
+  leaderElect: boolean;
+  leaderLeaseDuration: string;
+  leaderRenewDeadline: string;
+  configMapName: string;
+  secretName: string;
+  webhookPort: string;
+  pprofServer: boolean;
+  maxConcurrentReconciles: string;
+  logLevel: string;
+  logDestination: string;
+  logFieldLevel: string;
+  logFieldTimestamp: string;
+  kubeconfig?: string;
+}
+
+const command = new Command("controller")
+  .description("Run the operator")
+  .option("--metrics-bind-address <address>", "address of the metrics endpoint", ":8080")
+  .option("--leader-elect", "act only as the elected leader", false)
+  .option("--leader-lease-duration <seconds>", "time after which a silent leader is replaced", "15")
+  .option("--leader-renew-deadline <seconds>", "time after which a leader that cannot renew gives up", "10")
+  .option("--config-map-name <name>", "ConfigMap with settings in the operator's namespace", "")
+  .option("--secret-name <name>", "Secret with settings in the operator's namespace", "")
+  .option("--webhook-port <port>", "port of the webhooks and of /readyz", "9443")
+  .option("--pprof-server", "accepted for compatibility; there is no such server", false)
+  .option("--max-concurrent-reconciles <count>", "clusters worked on at the same time", "10")
+  .option("--log-level <level>", "error, warning, info, debug or trace", "info")
+  .option("--log-destination <file>", "file to append the log to instead of standard error", "")
+  .option("--log-field-level <name>", "key of the level in log records", "")
+  .option("--log-field-timestamp <name>", "key of the time in log records", "")
+  .option("--kubeconfig <file>", "reach the API server by this file instead of the service account");
+
+const argv = process.argv.slice(2);
+const parsed = command.parse(argv[0] === "controller" ? argv.slice(1) : argv, { from: "user" }).opts<ParsedFlags>();
+
+const levels: readonly LogLevel[] = ["error", "warning", "info", "debug", "trace"];
+const logger = createLogger({
+  level: levels.find((it) => it === parsed.logLevel) ?? "info",
+  fieldLevel: parsed.logFieldLevel,
+  fieldTimestamp: parsed.logFieldTimestamp,
+  ...(parsed.logDestination ? { destination: parsed.logDestination } : {}),
+});
+
+const flags: OperatorFlags = {
+  metricsAddress: parseAddress(parsed.metricsBindAddress),
+  leaderElect: parsed.leaderElect,
+  leaderLeaseDurationMs: Number(parsed.leaderLeaseDuration) * 1_000,
+  leaderRenewDeadlineMs: Number(parsed.leaderRenewDeadline) * 1_000,
+  configMapName: parsed.configMapName,
+  secretName: parsed.secretName,
+  webhookPort: Number(parsed.webhookPort),
+  maxConcurrentReconciles: Number(parsed.maxConcurrentReconciles),
+  logFieldLevel: parsed.logFieldLevel,
+  logFieldTimestamp: parsed.logFieldTimestamp,
+};
+
+process.exitCode = await runUntilSignal(
+  async (signal) => {
+    const connection = parsed.kubeconfig
+      ? loadKubeconfigConnection(parsed.kubeconfig)
+      : loadInClusterConnection({ clock: systemClock });
+    const api = createKubeApi(connection, { userAgent: "cloudnative-pg" });
+    try {
+      const failpoint = parseFailpoint(process.env["CNPG_TS_FAILPOINT"], (code) => process.exit(code));
+      await runOperator(
+        { flags, api, clock: systemClock, random: systemRandom, logger, env: process.env, failpoint },
+        signal,
+      );
+    } finally {
+      await api.close();
+    }
+  },
+  { logger },
+);
+
+function parseAddress(text: string): { host?: string; port: number } {
+  const colon = text.lastIndexOf(":");
+  const host = text.slice(0, Math.max(colon, 0)).replace(/^\[|\]$/g, "");
+  const port = Number(text.slice(colon + 1));
+  if (!Number.isInteger(port)) throw new Error(`--metrics-bind-address "${text}" is no address: use [host]:port`);
+  return host ? { host, port } : { port };
+}

@@ -1,0 +1,77 @@
+import { createPatch } from "rfc6902";
+
+/** One object under review, as the API server sends it. */
+export interface ReviewedObject {
+  operation: string;
+  object: unknown;
+  oldObject: unknown;
+}
+
+/** What a webhook has to say about an object. */
+export type ReviewOutcome =
+  | { kind: "allowed"; warnings?: readonly string[] }
+  /** The object with defaults filled in. */
+  | { kind: "changed"; object: unknown }
+  /** `message` is what the user reads. */
+  | { kind: "denied"; message: string; code: number; reason: string; warnings?: readonly string[] };
+
+export type AdmissionHandler = (review: ReviewedObject) => ReviewOutcome;
+
+/** Handlers by path. */
+export type AdmissionHandlers = ReadonlyMap<string, AdmissionHandler>;
+
+export interface AdmissionAnswer {
+  status: number;
+  body: string;
+}
+
+interface Review {
+  apiVersion?: string;
+  kind?: string;
+  request?: { uid?: string; operation?: string; object?: unknown; oldObject?: unknown };
+}
+
+/** Answers one AdmissionReview (v1). Unreadable input is an HTTP 400, so that the API server reports the fault as ours. */
+export function answerReview(text: string, handler: AdmissionHandler): AdmissionAnswer {
+  let review: Review;
+  try {
+    review = JSON.parse(text) as Review;
+  } catch {
+    return { status: 400, body: JSON.stringify({ error: "the request body is not JSON" }) };
+  }
+  const request = review.request;
+  if (!request?.uid) return { status: 400, body: JSON.stringify({ error: "the request is no AdmissionReview" }) };
+  const outcome = handler({
+    operation: request.operation ?? "",
+    object: request.object,
+    oldObject: request.oldObject,
+  });
+  const response = { uid: request.uid, ...describe(outcome, request.object) };
+  return {
+    status: 200,
+    body: JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response }),
+  };
+}
+
+function describe(outcome: ReviewOutcome, before: unknown): Record<string, unknown> {
+  switch (outcome.kind) {
+    case "allowed":
+      return { allowed: true, ...warningsOf(outcome.warnings) };
+    case "changed": {
+      const operations = createPatch(before, outcome.object);
+      if (operations.length === 0) return { allowed: true };
+      const patch = Buffer.from(JSON.stringify(operations), "utf8").toString("base64");
+      return { allowed: true, patchType: "JSONPatch", patch };
+    }
+    case "denied":
+      return {
+        allowed: false,
+        status: { status: "Failure", message: outcome.message, reason: outcome.reason, code: outcome.code },
+        ...warningsOf(outcome.warnings),
+      };
+  }
+}
+
+function warningsOf(warnings: readonly string[] | undefined): Record<string, unknown> {
+  return warnings && warnings.length > 0 ? { warnings } : {};
+}

@@ -1,0 +1,221 @@
+import { clusterName, clusterNamespace } from "../api/cluster-facts.ts";
+import type { Cluster } from "../api/generated/cluster.ts";
+import type { BuildContext } from "../build/context.ts";
+import { buildApplicationSecret, buildSuperuserSecret } from "../build/credentials.ts";
+import { ownsObject } from "../build/metadata.ts";
+import { generatePassword } from "../build/password.ts";
+import { resources } from "../kube/resources.ts";
+import { actionName, type ClusterAction, type ObjectRef, type PlannedObject } from "../plan/cluster/actions.ts";
+import type { Clock, Random } from "../ports/clock.ts";
+import type { EventSink } from "../ports/event-sink.ts";
+import { isKubeError, type KubeApi, KubeError, type KubeObject, type ResourceType } from "../ports/kube-api.ts";
+import type { Logger } from "../ports/logger.ts";
+import { executeCertificate } from "./execute-certificate.ts";
+import type { Failpoint } from "./failpoint.ts";
+import { resourceTypeOf } from "./resource-types.ts";
+import type { OperatorStores } from "./stores.ts";
+
+export interface ExecutorOptions {
+  api: KubeApi;
+  stores: OperatorStores;
+  events: EventSink;
+  clock: Clock;
+  random: Random;
+  context: BuildContext;
+  failpoint: Failpoint;
+  takeRolloutSlot(cluster: string, instance: string): void;
+}
+
+/** An object of the name that is to be created belongs to somebody else. */
+export class NotOwnedError extends Error {
+  override readonly name = "NotOwnedError";
+}
+
+/** State of one execution: the Cluster as the last write left it. */
+interface Run {
+  readonly options: ExecutorOptions;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  cluster: Cluster;
+}
+
+/**
+ * Carries out a plan in order and stops at the first failure. It decides nothing: every write is conditional on what the
+ * plan was made on, and nothing is deleted once the Cluster has changed since.
+ */
+export async function executeActions(
+  options: ExecutorOptions,
+  cluster: Cluster,
+  actions: readonly ClusterAction[],
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Cluster> {
+  const run: Run = { options, logger, signal, cluster };
+  for (const action of actions) {
+    signal.throwIfAborted();
+    const name = actionName(action);
+    logger.debug("Executing action", { action: name, reason: action.reason, ...subjectOf(action) });
+    try {
+      await executeOne(run, action);
+    } catch (error) {
+      const isOptional = (action.kind === "patch" || action.kind === "delete") && action.bestEffort;
+      if (!isOptional) throw error;
+      logger.debug("Optional action failed", { action: name, error });
+    }
+    options.failpoint(name);
+  }
+  return run.cluster;
+}
+
+async function executeOne(run: Run, action: ClusterAction): Promise<void> {
+  switch (action.kind) {
+    case "patchStatus":
+      return patchCluster(run, { status: action.patch }, "status");
+    case "patchCluster":
+      return patchCluster(run, action.patch, undefined);
+    case "create":
+      return create(run, action.object, action.mustOwn);
+    case "update":
+      return update(run, action.object);
+    case "patch":
+      return patch(run, action.target, action.patch);
+    case "delete":
+      return remove(run, action.target, action.propagation);
+    case "issueCertificate":
+      return executeCertificate({ ...run.options, cluster: run.cluster, signal: run.signal }, action.certificate);
+    case "createCredentials": {
+      const build = action.user === "app" ? buildApplicationSecret : buildSuperuserSecret;
+      const secret = build(run.cluster, generatePassword(run.options.random), run.options.context);
+      return create(run, { ...secret }, true);
+    }
+    case "event":
+      run.options.events.record(targetOf(run.cluster), {
+        type: action.type,
+        reason: action.event,
+        message: action.message,
+      });
+      return;
+    case "takeRolloutSlot":
+      run.options.takeRolloutSlot(`${clusterNamespace(run.cluster)}/${clusterName(run.cluster)}`, action.instance);
+      return;
+    default:
+      action satisfies never;
+  }
+}
+
+async function patchCluster(
+  run: Run,
+  change: Record<string, unknown>,
+  subresource: "status" | undefined,
+): Promise<void> {
+  const { namespace, name, resourceVersion } = run.cluster.metadata;
+  const metadata = { ...(change["metadata"] as object | undefined), resourceVersion };
+  const written = await run.options.api.patch(
+    resources.clusters,
+    { namespace: namespace ?? "", name: name ?? "" },
+    { type: "merge", body: { ...change, metadata } },
+    { signal: run.signal, ...(subresource ? { subresource } : {}) },
+  );
+  run.options.stores.clusters.observeWrite(written);
+  run.cluster = written;
+}
+
+async function create(run: Run, object: PlannedObject, mustOwn: boolean): Promise<void> {
+  const type = resourceTypeOf(object);
+  const { api } = run.options;
+  try {
+    observeWrite(run, type, await api.create(type, object, { signal: run.signal }));
+  } catch (error) {
+    if (!isKubeError(error, "alreadyExists")) throw error;
+    const { namespace, name } = object.metadata;
+    const live = await api.get(type, { namespace: namespace ?? "", name: name ?? "" }, { signal: run.signal });
+    if (mustOwn && !ownsObject(run.cluster, live)) {
+      const subject = `${object.kind.toLowerCase()} "${name}"`;
+      throw new NotOwnedError(
+        `refusing to adopt ${subject}: not owned by cluster "${clusterName(run.cluster)}". Remove it, or give the cluster another name`,
+      );
+    }
+    observeWrite(run, type, live);
+  }
+}
+
+async function update(run: Run, object: PlannedObject): Promise<void> {
+  const type = resourceTypeOf(object);
+  observeWrite(run, type, await run.options.api.update(type, object, { signal: run.signal }));
+}
+
+async function patch(run: Run, target: ObjectRef, change: Record<string, unknown>): Promise<void> {
+  const type = resourceTypeOf(target);
+  const { namespace, name, uid, resourceVersion } = target;
+  const pinned = { uid, ...(resourceVersion ? { resourceVersion } : {}) };
+  const metadata = { ...(change["metadata"] as object | undefined), ...pinned };
+  const body = { ...change, metadata };
+  const written = await run.options.api.patch(
+    type,
+    { namespace, name },
+    { type: "merge", body },
+    { signal: run.signal },
+  );
+  observeWrite(run, type, written);
+}
+
+async function remove(run: Run, target: ObjectRef, propagation: "Foreground" | "Background"): Promise<void> {
+  requireUnchangedCluster(run, target);
+  const type = resourceTypeOf(target);
+  const { namespace, name, uid, resourceVersion } = target;
+  try {
+    await run.options.api.delete(
+      type,
+      { namespace, name },
+      { propagation, uid, ...(resourceVersion ? { resourceVersion } : {}), signal: run.signal },
+    );
+  } catch (error) {
+    if (!isKubeError(error, "notFound")) throw error;
+  }
+}
+
+/** The reason to delete something may be gone once the Cluster says something else. */
+function requireUnchangedCluster(run: Run, target: ObjectRef): void {
+  const { namespace, name, resourceVersion } = run.cluster.metadata;
+  const now = run.options.stores.clusters.get({ namespace: namespace ?? "", name: name ?? "" });
+  if (now?.metadata.resourceVersion === resourceVersion) return;
+  throw new KubeError(
+    `delete ${target.kind} ${target.namespace}/${target.name}: cluster ${name} has changed since this was decided`,
+    { kind: "conflict", status: 409 },
+  );
+}
+
+/** The next pass must see what this one wrote. */
+function observeWrite(run: Run, type: ResourceType<KubeObject>, object: KubeObject): void {
+  for (const store of Object.values(run.options.stores)) {
+    if (store.type.kind === type.kind && store.type.group === type.group) {
+      (store as { observeWrite(object: KubeObject): void }).observeWrite(object);
+    }
+  }
+}
+
+/** What an event about the cluster refers to. */
+export function targetOf(cluster: Cluster) {
+  const { resourceVersion } = cluster.metadata;
+  return {
+    apiVersion: cluster.apiVersion,
+    kind: cluster.kind,
+    namespace: clusterNamespace(cluster),
+    name: clusterName(cluster),
+    uid: cluster.metadata.uid ?? "",
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+}
+
+function subjectOf(action: ClusterAction): Record<string, unknown> {
+  switch (action.kind) {
+    case "create":
+    case "update":
+      return { object: action.object.metadata.name };
+    case "patch":
+    case "delete":
+      return { object: action.target.name };
+    default:
+      return {};
+  }
+}

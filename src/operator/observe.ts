@@ -1,0 +1,223 @@
+import { clusterName, clusterNamespace, secretNames } from "../api/cluster-facts.ts";
+import type { Cluster } from "../api/generated/cluster.ts";
+import type { Lease, ServiceAccount } from "../api/generated/kubernetes.ts";
+import { labels } from "../api/labels.ts";
+import type { ObservedCertificate } from "../build/certificates.ts";
+import { ownsObject } from "../build/metadata.ts";
+import { resources } from "../kube/resources.ts";
+import { inspectAuthority, inspectLeaf, secretText } from "../pki/inspect.ts";
+import type { ObservedCluster, OperatorFacts, PolledInstance, RolloutSlot } from "../plan/cluster/observed.ts";
+import { isActivePod, isReadyPod } from "../plan/cluster/pods.ts";
+import { isKubeError, type KubeApi, type KubeObject } from "../ports/kube-api.ts";
+import type { StatusClient } from "./status-client.ts";
+import type { OperatorStores } from "./stores.ts";
+
+export interface ObserverOptions {
+  api: KubeApi;
+  stores: OperatorStores;
+  statusClient: StatusClient;
+  facts: OperatorFacts;
+  rolloutSlot(): RolloutSlot | undefined;
+  /** Whether the API server knows PodMonitors. */
+  podMonitors: boolean;
+}
+
+/** Turns the world, as far as one cluster is concerned, into one value. */
+export interface ClusterObserver {
+  /** Everything but the instances' own words; no instance is asked. */
+  observe(cluster: Cluster, now: number, signal: AbortSignal): Promise<ObservedCluster>;
+  /** Asks every active instance, side by side. */
+  poll(cluster: Cluster, signal: AbortSignal): Promise<PolledInstance[]>;
+}
+
+export function createClusterObserver(options: ObserverOptions): ClusterObserver {
+  const { stores, facts } = options;
+
+  async function observe(cluster: Cluster, now: number, signal: AbortSignal): Promise<ObservedCluster> {
+    const namespace = clusterNamespace(cluster);
+    const name = clusterName(cluster);
+    const [lease, serviceAccounts, selectedPods, podMonitor] = await Promise.all([
+      observeLease(options, namespace, name, signal),
+      observeServiceAccounts(options, cluster, signal),
+      observeSelectedPods(options, cluster, signal),
+      observePodMonitor(options, cluster, signal),
+    ]);
+    const operatorObjects = observeOperatorObjects(options);
+    const ofCluster = stores.pods.list(namespace).filter((it) => it.metadata.labels?.[labels.cluster] === name);
+    return {
+      pods: sorted(ofCluster.filter((it) => ownsObject(cluster, it))),
+      jobPods: sorted(ofCluster.filter((it) => it.metadata.labels?.[labels.jobRole] !== undefined)),
+      volumes: sorted(stores.persistentVolumeClaims.list(namespace).filter((it) => ownsObject(cluster, it))),
+      jobs: sorted(stores.jobs.list(namespace).filter((it) => ownsObject(cluster, it))),
+      nodes: byName(stores.nodes.list()),
+      instances: [],
+      secrets: byName(stores.secrets.list(namespace)),
+      certificates: observeCertificates(options, cluster, now),
+      configMaps: byName(stores.configMaps.list(namespace)),
+      services: byName(stores.services.list(namespace)),
+      serviceAccounts,
+      roles: byName(stores.roles.list(namespace)),
+      roleBindings: byName(stores.roleBindings.list(namespace)),
+      budgets: byName(stores.podDisruptionBudgets.list(namespace)),
+      lease,
+      failoverQuorum: stores.failoverQuorums.get({ namespace, name }),
+      poolers: stores.poolers.list(namespace).filter((it) => it.spec.cluster.name === name),
+      databaseRoles: stores.databaseRoles.list(namespace).filter((it) => it.spec.cluster.name === name),
+      imageCatalogs: byName(stores.imageCatalogs.list(namespace)),
+      clusterImageCatalogs: byName(stores.clusterImageCatalogs.list()),
+      backups: byName(stores.backups.list(namespace)),
+      operatorObjects,
+      selectedPods,
+      ...(podMonitor ? { podMonitor } : {}),
+      rolloutSlot: options.rolloutSlot(),
+      operator: facts,
+    };
+  }
+
+  async function poll(cluster: Cluster, signal: AbortSignal): Promise<PolledInstance[]> {
+    const namespace = clusterNamespace(cluster);
+    const secret = stores.secrets.get({ namespace, name: secretNames(cluster).serverCa });
+    const serverCa = secret ? secretText(secret, "ca.crt") : undefined;
+    const pods = stores.pods.list(namespace).filter((it) => ownsObject(cluster, it) && isActivePod(it));
+    return Promise.all(pods.map((pod) => options.statusClient.poll(pod, serverCa, signal)));
+  }
+
+  return { observe, poll };
+}
+
+/** Pairs answers with the pods as they are by now; an answer of a pod that was replaced meanwhile is dropped. */
+export function matchAnswers(polled: readonly PolledInstance[], observed: ObservedCluster): ObservedCluster {
+  const instances = polled.flatMap((it): PolledInstance[] => {
+    const pod = observed.pods.find((candidate) => candidate.metadata.uid === it.pod.metadata.uid);
+    if (!pod || !isActivePod(pod)) return [];
+    return [{ ...it, pod, ready: isReadyPod(pod) }];
+  });
+  return { ...observed, instances };
+}
+
+/** The store holds labelled Leases only; one without the label may still be in the way, so absence is asked for. */
+async function observeLease(
+  { api, stores }: ObserverOptions,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<Lease | undefined> {
+  const known = stores.leases.get({ namespace, name });
+  return known ?? getOrUndefined(api.get(resources.leases, { namespace, name }, { signal }));
+}
+
+async function observeServiceAccounts(
+  { api, stores }: ObserverOptions,
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<Map<string, ServiceAccount>> {
+  const namespace = clusterNamespace(cluster);
+  const accounts = byName(stores.serviceAccounts.list(namespace));
+  const given = cluster.spec.serviceAccountName;
+  if (given && !accounts.has(given)) {
+    const account = await getOrUndefined(api.get(resources.serviceAccounts, { namespace, name: given }, { signal }));
+    if (account) accounts.set(given, account);
+  }
+  return accounts;
+}
+
+async function observeSelectedPods(
+  { api }: ObserverOptions,
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<{ name: string; ips: string[] }[]> {
+  return Promise.all(
+    (cluster.spec.podSelectorRefs ?? []).map(async ({ name, selector }) => {
+      const labelSelector = formatSelector(selector);
+      if (labelSelector === undefined) return { name, ips: [] };
+      const pods = await api.list(resources.pods, { namespace: clusterNamespace(cluster), labelSelector, signal });
+      const ips = pods
+        .filter((it) => !it.metadata.deletionTimestamp)
+        .flatMap((it) => (it.status?.podIPs ?? []).map((entry) => entry.ip ?? ""));
+      return { name, ips: [...new Set(ips.filter((ip) => ip !== ""))].sort() };
+    }),
+  );
+}
+
+async function observePodMonitor(
+  options: ObserverOptions,
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<ObservedCluster["podMonitor"]> {
+  if (!options.podMonitors) return undefined;
+  const key = { namespace: clusterNamespace(cluster), name: clusterName(cluster) };
+  const live = await getOrUndefined(options.api.get(resources.podMonitors, key, { signal }));
+  return live && ownsObject(cluster, live) ? { object: { metadata: live.metadata } } : {};
+}
+
+function observeOperatorObjects({ stores, facts }: ObserverOptions): ObservedCluster["operatorObjects"] {
+  const { operatorNamespace, pullSecretName, monitoringQueriesConfigMap, monitoringQueriesSecret } = facts.context;
+  if (!operatorNamespace) return {};
+  const key = (name: string) => ({ namespace: operatorNamespace, name });
+  const pullSecret = pullSecretName ? stores.secrets.get(key(pullSecretName)) : undefined;
+  const queriesConfigMap = monitoringQueriesConfigMap
+    ? stores.configMaps.get(key(monitoringQueriesConfigMap))
+    : undefined;
+  const queriesSecret = monitoringQueriesSecret ? stores.secrets.get(key(monitoringQueriesSecret)) : undefined;
+  return {
+    ...(pullSecret ? { pullSecret } : {}),
+    ...(queriesConfigMap ? { queriesConfigMap } : {}),
+    ...(queriesSecret ? { queriesSecret } : {}),
+  };
+}
+
+function observeCertificates(
+  { stores }: ObserverOptions,
+  cluster: Cluster,
+  now: number,
+): Map<string, ObservedCertificate> {
+  const names = secretNames(cluster);
+  const secret = (name: string) => stores.secrets.get({ namespace: clusterNamespace(cluster), name });
+  const serverCa = secret(names.serverCa);
+  const clientCa = secret(names.clientCa);
+  return new Map<string, ObservedCertificate>([
+    [names.serverCa, inspectAuthority(serverCa)],
+    [names.clientCa, inspectAuthority(clientCa)],
+    [names.serverTls, inspectLeaf(secret(names.serverTls), serverCa, "server", now)],
+    [names.replicationTls, inspectLeaf(secret(names.replicationTls), clientCa, "client", now)],
+    [names.pooler, inspectLeaf(secret(names.pooler), clientCa, "client", now)],
+  ]);
+}
+
+/** Label selector as query text; `undefined` when it selects nothing at all. */
+function formatSelector(
+  selector: NonNullable<Cluster["spec"]["podSelectorRefs"]>[number]["selector"] | undefined,
+): string | undefined {
+  if (!selector) return undefined;
+  const equal = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const others = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
+    switch (operator) {
+      case "In":
+        return `${key} in (${values.join(",")})`;
+      case "NotIn":
+        return `${key} notin (${values.join(",")})`;
+      case "DoesNotExist":
+        return `!${key}`;
+      default:
+        return key;
+    }
+  });
+  return [...equal, ...others].join(",");
+}
+
+async function getOrUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isKubeError(error, "notFound")) return undefined;
+    throw error;
+  }
+}
+
+function byName<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((it) => [it.metadata.name ?? "", it]));
+}
+
+function sorted<T extends KubeObject>(objects: readonly T[]): T[] {
+  return [...objects].sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
+}

@@ -1,0 +1,121 @@
+import { Agent, type Dispatcher, request } from "undici";
+import { ports } from "../api/constants.ts";
+import type { Pod } from "../api/generated/kubernetes.ts";
+import type { PostgresStatus } from "../api/pg-status.ts";
+import type { PolledInstance } from "../plan/cluster/observed.ts";
+import { isReadyPod, postgresContainer } from "../plan/cluster/pods.ts";
+import type { OperatorIdentity } from "./operator-identity.ts";
+
+/** Asks instances for their state. */
+export interface StatusClient {
+  /** Never rejects: a failure is the instance's silence. `serverCa` is the PEM that its certificate must chain to. */
+  poll(pod: Pod, serverCa: string | undefined, signal: AbortSignal): Promise<PolledInstance>;
+  close(): Promise<void>;
+}
+
+export interface StatusClientOptions {
+  identity: OperatorIdentity;
+  /** @default 2000 */
+  connectTimeoutMs?: number;
+  /** Bound for one call, connecting included. @default 5000 */
+  timeoutMs?: number;
+}
+
+/** A client that keeps one pool of connections per server authority, so that a renewed one is used at once. */
+export function createStatusClient(options: StatusClientOptions): StatusClient {
+  const agents = new Map<string, Agent>();
+  const connectTimeoutMs = options.connectTimeoutMs ?? 2_000;
+
+  function agentFor(serverCa: string): Agent {
+    const known = agents.get(serverCa);
+    if (known) return known;
+    const agent = new Agent({
+      connections: 4,
+      keepAliveTimeout: 10_000,
+      connect: {
+        ca: serverCa,
+        cert: options.identity.certificate,
+        key: options.identity.privateKey,
+        minVersion: "TLSv1.3",
+        timeout: connectTimeoutMs,
+        // Instances are reached by address, their certificate names Services: the chain alone is checked.
+        checkServerIdentity: () => undefined,
+      },
+    });
+    agents.set(serverCa, agent);
+    return agent;
+  }
+
+  const plain = new Agent({ connections: 4, keepAliveTimeout: 10_000, connect: { timeout: connectTimeoutMs } });
+
+  async function ask(pod: Pod, serverCa: string | undefined, signal: AbortSignal): Promise<PostgresStatus> {
+    const ip = pod.status?.podIP;
+    if (!ip) throw new Error("the pod has no address yet");
+    const isTls = usesTls(pod);
+    if (isTls && !serverCa) throw new Error("the server's certificate authority is not known");
+    const dispatcher: Dispatcher = isTls && serverCa ? agentFor(serverCa) : plain;
+    const url = instanceUrl(isTls ? "https" : "http", ip, "/pg/status");
+    const bound = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? 5_000)]);
+    const answer = await request(url, { dispatcher, signal: bound });
+    const body = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`GET ${url} answered ${answer.statusCode}: ${body.slice(0, 200)}`);
+    return parseStatus(body, url);
+  }
+
+  return {
+    async poll(pod, serverCa, signal) {
+      const base = { name: pod.metadata.name ?? "", pod, ready: isReadyPod(pod) };
+      try {
+        return { kind: "answered", ...base, status: await askTwice(() => ask(pod, serverCa, signal)) };
+      } catch (error) {
+        return { kind: "silent", ...base, reason: describe(error) };
+      }
+    },
+    async close() {
+      await Promise.all([plain, ...agents.values()].map((it) => it.destroy()));
+      agents.clear();
+    },
+  };
+}
+
+/** URL of an instance's web server; every one is made here, so that IPv6 addresses get their brackets. */
+export function instanceUrl(scheme: "http" | "https", ip: string, path: string): string {
+  const host = ip.includes(":") ? `[${ip.replace(/%.*$/, "")}]` : ip;
+  return `${scheme}://${host}:${ports.status}${path}`;
+}
+
+/** Whether the instance manager of a pod was started with TLS on its status port. */
+export function usesTls(pod: Pod): boolean {
+  const container = pod.spec?.containers.find((it) => it.name === postgresContainer);
+  return [...(container?.command ?? []), ...(container?.args ?? [])].includes("--status-port-tls");
+}
+
+function parseStatus(body: string, url: string): PostgresStatus {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (error) {
+    throw new Error(`GET ${url} did not answer JSON`, { cause: error });
+  }
+  if (typeof value !== "object" || value === null || typeof (value as PostgresStatus).isPrimary !== "boolean") {
+    throw new Error(`GET ${url} answered something that is no instance status`);
+  }
+  return value as PostgresStatus;
+}
+
+/** A kept connection that the other side has closed meanwhile fails at once and is worth one more try. */
+async function askTwice<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    const code = (error as { code?: string }).code;
+    if (code !== "UND_ERR_SOCKET" && code !== "ECONNRESET" && code !== "EPIPE") throw error;
+    return ask();
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  return `${error.message || error.name}${cause}`;
+}

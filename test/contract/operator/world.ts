@@ -1,0 +1,189 @@
+import { readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
+import { waitFor } from "../../../local/process/wait.ts";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import type { Event } from "../../../src/api/generated/kubernetes.ts";
+import { createKubeApi } from "../../../src/kube/create-kube-api.ts";
+import type { KubeClient } from "../../../src/kube/kube-client.ts";
+import { loadKubeconfigConnection } from "../../../src/kube/kubeconfig.ts";
+import { resources } from "../../../src/kube/resources.ts";
+import type { Failpoint } from "../../../src/operator/failpoint.ts";
+import { runOperator } from "../../../src/operator/main.ts";
+import { isKubeError, type KubeObject, type ResourceType } from "../../../src/ports/kube-api.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { captureLogs, type LogCapture } from "../../support/log-capture.ts";
+import { type FakeNode, startFakeNode } from "./fake-node.ts";
+
+/** A real API server with our definitions. */
+export interface World {
+  controlPlane: ControlPlane;
+  api: KubeClient;
+  stop(): Promise<void>;
+}
+
+export async function startWorld(): Promise<World> {
+  const controlPlane = await startControlPlane();
+  const api = createKubeApi(loadKubeconfigConnection(controlPlane.kubeconfig), {
+    requestsPerSecond: 5_000,
+    requestBurst: 5_000,
+  });
+  const manifests = parseAllDocuments(readFileSync("dist/crds.k8s.yaml", "utf8")).map((it) => it.toJS() as KubeObject);
+  for (const manifest of manifests) await api.create(resources.customResourceDefinitions, manifest);
+  await waitFor("our kinds are served", () => api.serves(resources.clusters), { timeoutMs: 60_000 });
+  await waitFor("all kinds are served", () => api.serves(resources.failoverQuorums), { timeoutMs: 60_000 });
+  return {
+    controlPlane,
+    api,
+    async stop() {
+      await api.close();
+      await controlPlane.stop();
+    },
+  };
+}
+
+/** One operator in this process. */
+export interface RunningOperator {
+  logs: LogCapture;
+  /** Resolves when it ends by itself, for example by a failpoint. */
+  ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+let nextPort = 20_000 + (process.pid % 20_000);
+
+/** Starts an operator that watches one namespace. `failpoint` may throw to end it on the spot, as a crash would. */
+export function startOperator(
+  world: World,
+  namespace: string,
+  failpoint: Failpoint = () => undefined,
+): RunningOperator {
+  const stop = new AbortController();
+  const logs = captureLogs();
+  const api = createKubeApi(loadKubeconfigConnection(world.controlPlane.kubeconfig));
+  const crash = new Error("failpoint");
+  const ended = runOperator(
+    {
+      flags: {
+        metricsAddress: { host: "127.0.0.1", port: nextPort++ },
+        leaderElect: false,
+        leaderLeaseDurationMs: 15_000,
+        leaderRenewDeadlineMs: 10_000,
+        configMapName: "",
+        secretName: "",
+        webhookPort: nextPort++,
+        maxConcurrentReconciles: 10,
+      },
+      api,
+      clock: systemClock,
+      random: systemRandom,
+      logger: logs.logger,
+      env: { WATCH_NAMESPACE: namespace },
+      failpoint: (action) => {
+        try {
+          failpoint(action);
+        } catch {
+          stop.abort(crash);
+          throw crash;
+        }
+      },
+    },
+    stop.signal,
+  )
+    .catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error;
+    })
+    .finally(() => api.close());
+  return {
+    logs,
+    ended,
+    async stop() {
+      stop.abort();
+      await ended;
+    },
+  };
+}
+
+/** One namespace with its own pretend node. */
+export interface Scene {
+  namespace: string;
+  node: FakeNode;
+  create(name: string, spec?: Partial<Cluster["spec"]>): Promise<Cluster>;
+  cluster(name: string): Promise<Cluster>;
+  patchSpec(name: string, spec: object): Promise<void>;
+  patchStatus(name: string, status: object): Promise<void>;
+  annotate(name: string, annotations: Record<string, string | null>): Promise<void>;
+  waitHealthy(name: string, instances: number, timeoutMs?: number): Promise<Cluster>;
+  waitStatus(name: string, what: string, check: (status: NonNullable<Cluster["status"]>) => boolean): Promise<Cluster>;
+  find<T extends KubeObject>(type: ResourceType<T>, name: string): Promise<T | undefined>;
+  events(): Promise<Event[]>;
+  stop(): Promise<void>;
+}
+
+let sceneCount = 0;
+
+export async function openScene(world: World): Promise<Scene> {
+  const { api } = world;
+  sceneCount += 1;
+  const namespace = `scene-${process.pid}-${sceneCount}`;
+  await api.create(resources.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  const node = await startFakeNode(api, namespace);
+  const read = (name: string) => api.get(resources.clusters, { namespace, name });
+  const patch = (name: string, body: object, subresource?: string) =>
+    api.patch(resources.clusters, { namespace, name }, { type: "merge", body }, subresource ? { subresource } : {});
+
+  async function waitStatus(
+    name: string,
+    what: string,
+    check: (status: NonNullable<Cluster["status"]>) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<Cluster> {
+    let last: Cluster | undefined;
+    const deadline = Date.now() + timeoutMs;
+    while (Date.now() < deadline) {
+      last = await read(name);
+      if (check(last.status ?? {})) return last;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`${what} did not come; status is ${JSON.stringify(last?.status, null, 1)}`);
+  }
+
+  return {
+    namespace,
+    node,
+    create: (name, spec = {}) =>
+      api.create(resources.clusters, {
+        apiVersion: "postgresql.cnpg.io/v1",
+        kind: "Cluster",
+        metadata: { namespace, name },
+        spec: { instances: 3, imageName: "example.org/postgresql:17.2", storage: { size: "1Gi" }, ...spec },
+      }),
+    cluster: read,
+    patchSpec: async (name, spec) => void (await patch(name, { spec })),
+    patchStatus: async (name, status) => void (await patch(name, { status }, "status")),
+    annotate: async (name, annotations) => void (await patch(name, { metadata: { annotations } })),
+    waitHealthy: (name, instances, timeoutMs) =>
+      waitStatus(
+        name,
+        `${instances} healthy instances of ${name}`,
+        (it) =>
+          it.phase === "Cluster in healthy state" &&
+          it.readyInstances === instances &&
+          it.instances === instances &&
+          it.jobCount === 0,
+        timeoutMs,
+      ),
+    waitStatus,
+    async find(type, name) {
+      try {
+        return await api.get(type, { namespace, name });
+      } catch (error) {
+        if (isKubeError(error, "notFound")) return undefined;
+        throw error;
+      }
+    },
+    events: () => api.list(resources.events, { namespace }),
+    stop: () => node.stop(),
+  };
+}
