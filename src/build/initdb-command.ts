@@ -1,4 +1,5 @@
 import type { Cluster } from "../api/generated/cluster.ts";
+import { formatInitdbFlags } from "../postgres/initdb-flags.ts";
 import { joinShellWords } from "../postgres/shell-words.ts";
 import { walFlags } from "./wal-flags.ts";
 
@@ -14,7 +15,7 @@ export const sqlRefsFolders = {
 
 /** Arguments of the job that makes a new database system, or that imports into one. */
 export function initdbCommand(cluster: Cluster, section: InitdbSection): string[] {
-  const command = ["init", "--initdb-flags", joinShellWords(initdbFlags(cluster, section))];
+  const command = ["init", "--initdb-flags", formatInitdbFlags(cluster)];
   pushSql(command, "--post-init-sql", section.postInitSQL);
   pushSql(command, "--post-init-application-sql", section.postInitApplicationSQL);
   pushSql(command, "--post-init-template-sql", section.postInitTemplateSQL);
@@ -28,28 +29,6 @@ export function initdbCommand(cluster: Cluster, section: InitdbSection): string[
     command.push("--post-init-template-sql-refs-folder", sqlRefsFolders.template);
   if (hasRefs(section.postInitSQLRefs)) command.push("--post-init-sql-refs-folder", sqlRefsFolders.postgres);
   return command;
-}
-
-/** Flags of PostgreSQL's own `initdb`. The deprecated list of options replaces all others. */
-export function initdbFlags(cluster: Cluster, section: InitdbSection): string[] {
-  if (section.options && section.options.length > 0) return [...section.options];
-  const flags: string[] = [];
-  if (section.dataChecksums) flags.push("-k");
-  if (cluster.spec.logLevel === "debug" || cluster.spec.logLevel === "trace") flags.push("-d");
-  const named: readonly [string, string | undefined][] = [
-    ["encoding", section.encoding],
-    ["lc-collate", section.localeCollate],
-    ["lc-ctype", section.localeCType],
-    ["locale", section.locale],
-    ["locale-provider", section.localeProvider],
-    ["icu-locale", section.icuLocale],
-    ["icu-rules", section.icuRules],
-    ["builtin-locale", section.builtinLocale],
-  ];
-  for (const [name, value] of named) if (value) flags.push(`--${name}=${value}`);
-  const size = section.walSegmentSize ?? 0;
-  if (size > 0 && (size & (size - 1)) === 0) flags.push(`--wal-segsize=${size}`);
-  return flags;
 }
 
 function pushSql(command: string[], flag: string, statements: readonly string[] | undefined): void {
