@@ -58,4 +58,9 @@ async function renderAll(core: Outputs): Promise<Outputs> {
   return new Map([...core, ...(await renderDerived(root, readOpenApiDefinitions()))]);
 }
 
-process.exitCode = await main(process.argv.slice(2));
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
