@@ -10,7 +10,7 @@ export const programs = {
 } as const;
 
 /**
- * Bundles one program into a single CommonJS text.
+ * Bundles one program into a single CommonJS text; so a program may not wait at its top level.
  *
  * Not minified: with undici, pg, pino and prom-client a minified bundle that keeps names started with 74.5 MB resident,
  * the plain one with 71.7 MB and as fast, and its stack traces can be read.

@@ -9,19 +9,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 char base[PATH_MAX];
+static char self[PATH_MAX];
 
-void base_find(const char *argv0)
+void base_find(void)
 {
-	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (n < 0 && (n = (ssize_t)strlen(argv0)) < (ssize_t)sizeof self)
-		memcpy(self, argv0, (size_t)n);
+	if (n < 0) /* no /proc: the name that execve was given */
+		n = snprintf(self, sizeof self, "%s", (const char *)getauxval(AT_EXECFN));
 	self[n] = 0;
-	strcpy(base, dirname(self));
+	strcpy(base, self);
+	strcpy(base, dirname(base));
 }
 
 int path_join(char *out, const char *folder, const char *name)
@@ -184,7 +186,7 @@ int bootstrap(const char *target)
 		return complain("put the runtime in place at", place);
 	if (remove_tree(staged))
 		return complain("remove", staged);
-	if (copy_file("/proc/self/exe", target, 0750))
+	if (copy_file(self, target, 0750))
 		return complain("copy the launcher to", target);
 	log_msg("info", "installed the manager at %s", target);
 	return 0;

@@ -58,7 +58,7 @@ static void make_ipc_folder(void)
 
 int main(int argc, char **argv)
 {
-	base_find(argc ? argv[0] : "manager");
+	base_find();
 	flags_for_log(argc, argv);
 	environment_keep();
 

@@ -69,6 +69,20 @@ describe("a command that is not PID 1", () => {
     expect(await pod.exit).toBe(6);
   });
 
+  it("keeps code that is meant for PostgreSQL out of node", async () => {
+    const pod = await start({
+      args: ["version"],
+      plain: true,
+      node: '#!/bin/sh\necho "$LD_PRELOAD,$NODE_OPTIONS,$A"\n',
+    });
+    expect(await pod.exit).toBe(0);
+    const env = { LD_PRELOAD: "/no/such.so", NODE_OPTIONS: "--x", A: "a" };
+    expect(spawnSync(pod.path("manager"), ["version"], { encoding: "utf8", env })).toMatchObject({
+      stdout: ",,a\n",
+      stderr: "",
+    });
+  });
+
   it("says so when there is no runtime", async () => {
     const pod = await start({ args: ["version"], plain: true, node: "#!/no/such/interpreter\n" });
     expect(await pod.exit).toBe(1);

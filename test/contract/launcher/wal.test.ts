@@ -140,7 +140,7 @@ it("asks again when the runtime goes away in the middle of a request", async () 
 
 it("fails with 1 when it never gets a whole answer, or none that is an exit code", async () => {
   const answers = [frame("0", "abc").subarray(0, 6), Buffer.alloc(0), Buffer.from([0, 0, 0]), frame("ok")];
-  await listen((_fields, socket) => socket.end(answers.shift()));
+  await listen((_fields, socket) => socket.end(answers.shift() ?? Buffer.alloc(0)));
   const silent = await run("wal-restore", "x", "y");
   expect(silent.code).toBe(1);
   expect(silent.stderr).toContain("without an answer");
