@@ -1,0 +1,439 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { bundleProgram, programs } from "../../../images/bundle.ts";
+import { buildLauncher } from "../../../launcher/build.ts";
+import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
+import { choosePort } from "../../../local/process/free-port.ts";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import type { PostgresStatus } from "../../../src/api/pg-status.ts";
+import { createTestAuthority, type TestAuthority } from "../../support/tls-files.ts";
+import { SwitchProxy } from "./switch-proxy.ts";
+
+export const clusterName = "lab";
+const namespace = "default";
+
+function binFolder(): string {
+  const [newest] = readdirSync("/usr/lib/postgresql").sort((a, b) => Number(b) - Number(a));
+  if (!newest) throw new Error("no PostgreSQL under /usr/lib/postgresql: install the postgresql package");
+  return `/usr/lib/postgresql/${newest}/bin`;
+}
+
+function postgresUser(): { uid: number; gid: number } {
+  const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"]).toString());
+  return { uid: id("-u"), gid: id("-g") };
+}
+
+/** Waits until a condition gives a value; fails with its name after the limit. */
+export async function until<T>(what: string, get: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+  const end = Date.now() + limitMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await get();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > end) throw new Error(`${what}: not within ${limitMs} ms`, { cause: last });
+    await sleep(20);
+  }
+}
+
+export interface LabOptions {
+  instances?: number;
+  spec?: Partial<Cluster["spec"]>;
+}
+
+/** A real API server with one Cluster, and the instance managers of its pods as processes on this host. */
+export class Lab {
+  readonly plane: ControlPlane;
+  readonly root: string;
+  readonly proxy: SwitchProxy;
+  readonly bundle: string;
+  readonly user = postgresUser();
+  readonly binDir = binFolder();
+  readonly #authority: TestAuthority;
+  readonly #instances = new Map<string, LabInstance>();
+
+  private constructor(plane: ControlPlane, root: string, proxy: SwitchProxy, authority: TestAuthority) {
+    this.plane = plane;
+    this.root = root;
+    this.proxy = proxy;
+    this.#authority = authority;
+    this.bundle = join(root, "manager.cjs");
+  }
+
+  static async start(options: LabOptions = {}): Promise<Lab> {
+    const plane = await startControlPlane();
+    const root = mkdtempSync(join(tmpdir(), "lab-"));
+    const authority = await createTestAuthority();
+    const lab = new Lab(plane, root, await SwitchProxy.start(), authority);
+    execFileSync("chmod", ["755", root]);
+    writeFileSync(lab.bundle, await bundleProgram(programs["manager.cjs"]));
+    copyFileSync(plane.kubeconfig, join(root, "kubeconfig"));
+    chownSync(join(root, "kubeconfig"), lab.user.uid, lab.user.gid);
+    await plane.kubectl(["apply", "--server-side", "-f", "dist/crds.k8s.yaml"]);
+    await plane.kubectl(["wait", "--for=condition=Established", "crd/clusters.postgresql.cnpg.io", "--timeout=60s"]);
+    await lab.#createObjects(options);
+    return lab;
+  }
+
+  async #createObjects(options: LabOptions): Promise<void> {
+    const server = await this.#authority.issue("lab-rw");
+    const replication = await this.#authority.issue("streaming_replica");
+    const operator = await this.#authority.issue("operator");
+    writeFileSync(join(this.root, "operator.crt"), operator.cert);
+    writeFileSync(join(this.root, "operator.key"), operator.key);
+    const secret = (name: string, stringData: Record<string, string>, type = "Opaque") => ({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name },
+      type,
+      stringData,
+    });
+    const tls = (name: string, pair: { cert: string; key: string }) =>
+      secret(name, { "tls.crt": pair.cert, "tls.key": pair.key }, "kubernetes.io/tls");
+    await this.apply(
+      secret("lab-ca", { "ca.crt": this.#authority.ca, "ca.key": "" }),
+      tls("lab-server", server),
+      tls("lab-replication", replication),
+      secret("lab-app", { username: "app", password: "app-password" }, "kubernetes.io/basic-auth"),
+      secret("lab-superuser", { username: "postgres", password: "su-password" }, "kubernetes.io/basic-auth"),
+      { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: clusterName }, spec: {} },
+      {
+        apiVersion: "postgresql.cnpg.io/v1",
+        kind: "Cluster",
+        metadata: { name: clusterName },
+        spec: {
+          instances: options.instances ?? 1,
+          imageName: "localhost/postgresql:15",
+          storage: { size: "1Gi" },
+          bootstrap: { initdb: { database: "app", owner: "app" } },
+          replicationSlots: { highAvailability: { enabled: true, slotPrefix: "_cnpg_" } },
+          ...options.spec,
+        },
+      },
+    );
+    const names = Array.from({ length: options.instances ?? 1 }, (_, index) => `${clusterName}-${index + 1}`);
+    await this.patchStatus({
+      instanceNames: names,
+      targetPrimary: `${clusterName}-1`,
+      instancesStatus: { healthy: names },
+    });
+  }
+
+  async apply(...objects: object[]): Promise<void> {
+    const list = { apiVersion: "v1", kind: "List", items: objects };
+    await this.plane.kubectl(["apply", "-n", namespace, "-f", "-"], JSON.stringify(list));
+  }
+
+  async cluster(): Promise<Cluster> {
+    return JSON.parse(
+      await this.plane.kubectl(["get", "cluster", clusterName, "-n", namespace, "-o", "json"]),
+    ) as Cluster;
+  }
+
+  async patchStatus(status: NonNullable<Cluster["status"]>): Promise<void> {
+    const body = JSON.stringify({ status });
+    await this.plane.kubectl([
+      "patch",
+      "cluster",
+      clusterName,
+      "-n",
+      namespace,
+      "--subresource=status",
+      "--type=merge",
+      "-p",
+      body,
+    ]);
+  }
+
+  async patchCluster(patch: object): Promise<void> {
+    await this.plane.kubectl([
+      "patch",
+      "cluster",
+      clusterName,
+      "-n",
+      namespace,
+      "--type=merge",
+      "-p",
+      JSON.stringify(patch),
+    ]);
+  }
+
+  async lease(): Promise<{ spec: Record<string, unknown>; metadata: { annotations?: Record<string, string> } }> {
+    return JSON.parse(await this.plane.kubectl(["get", "lease", clusterName, "-n", namespace, "-o", "json"]));
+  }
+
+  /** The volume and ports of an instance; they outlive its processes. */
+  async instance(name: string): Promise<LabInstance> {
+    const known = this.#instances.get(name);
+    if (known) return known;
+    const made = new LabInstance(this, name, {
+      postgres: await choosePort(),
+      status: await choosePort(),
+      local: await choosePort(),
+      metrics: await choosePort(),
+    });
+    this.#instances.set(name, made);
+    return made;
+  }
+
+  /** Lets `-rw` lead to an instance, as the operator's labels would. */
+  route(instance: LabInstance): void {
+    this.proxy.target = instance.ports.postgres;
+  }
+
+  async stop(): Promise<void> {
+    for (const instance of this.#instances.values()) await instance.kill();
+    await this.proxy.close();
+    await this.plane.stop();
+    await this.#authority.remove();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+interface InstancePorts {
+  postgres: number;
+  status: number;
+  local: number;
+  metrics: number;
+}
+
+/** One instance: a data volume, a scratch volume and at most one running manager. */
+export class LabInstance {
+  readonly lab: Lab;
+  readonly name: string;
+  readonly ports: InstancePorts;
+  readonly volume: string;
+  readonly scratch: string;
+  output = "";
+  #child: ChildProcess | undefined;
+  #exit: Promise<number | string> | undefined;
+
+  constructor(lab: Lab, name: string, ports: InstancePorts) {
+    this.lab = lab;
+    this.name = name;
+    this.ports = ports;
+    this.volume = join(lab.root, name, "data");
+    this.scratch = join(lab.root, name, "c");
+    for (const folder of [join(lab.root, name), this.volume, this.scratch]) {
+      mkdirSync(folder, { recursive: true });
+      chownSync(folder, lab.user.uid, lab.user.gid);
+    }
+  }
+
+  get pgData(): string {
+    return join(this.volume, "pgdata");
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined;
+  }
+
+  #environment(podName: string, podUid: string): Record<string, string> {
+    return {
+      PATH: `${this.lab.binDir}:/usr/bin:/bin`,
+      KUBECONFIG: join(this.lab.root, "kubeconfig"),
+      PGDATA: this.pgData,
+      POD_NAME: podName,
+      NAMESPACE: namespace,
+      CLUSTER_NAME: clusterName,
+      PGPORT: String(this.ports.postgres),
+      PGHOST: join(this.scratch, "run"),
+      TMPDIR: join(this.scratch, "tmp"),
+      CNPG_TS_ROOT: this.scratch,
+      CNPG_TS_STATUS_PORT: String(this.ports.status),
+      CNPG_TS_LOCAL_PORT: String(this.ports.local),
+      CNPG_TS_METRICS_PORT: String(this.ports.metrics),
+      CNPG_TS_PRIMARY_HOST: "127.0.0.1",
+      CNPG_TS_PRIMARY_PORT: String(this.lab.proxy.port),
+      CNPG_TS_POD_UID: podUid,
+      LC_ALL: "C.UTF-8",
+    };
+  }
+
+  #spawn(
+    command: readonly string[],
+    environment: Record<string, string>,
+    as: { uid?: number; gid?: number },
+  ): ChildProcess {
+    const [program = "", ...args] = command;
+    const child = spawn(program, args, { env: environment, cwd: "/", stdio: ["ignore", "pipe", "pipe"], ...as });
+    const keep = (chunk: Buffer) => {
+      this.output += chunk.toString();
+      if (process.env["LAB_LOG"]) process.stderr.write(`[${this.name}] ${chunk}`);
+    };
+    child.stdout?.on("data", keep);
+    child.stderr?.on("data", keep);
+    return child;
+  }
+
+  /** Runs a job's command to its end and gives the exit code. */
+  job(role: "initdb" | "join", args: readonly string[]): { child: ChildProcess; exit: Promise<number | string> } {
+    const command = [process.execPath, this.lab.bundle, "instance", role === "initdb" ? "init" : "join", ...args];
+    const child = this.#spawn(command, this.#environment(`${this.name}-${role}`, "job"), this.lab.user);
+    const exit = new Promise<number | string>((resolve) =>
+      child.on("close", (code, signal) => resolve(code ?? signal ?? "?")),
+    );
+    return { child, exit };
+  }
+
+  /** Starts the manager: alone, or under the real launcher as PID 1 of a namespace. */
+  run(options: { launcher?: boolean; podUid?: string } = {}): void {
+    if (this.#child) throw new Error(`${this.name} runs already`);
+    const environment = this.#environment(this.name, options.podUid ?? `uid-of-${this.name}`);
+    const args = ["instance", "run", "--status-port-tls", "--log-level=info"];
+    const child = options.launcher
+      ? this.#spawn(
+          ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setpriv", `--reuid=${this.lab.user.uid}`]
+            .concat([`--regid=${this.lab.user.gid}`, "--clear-groups", join(this.scratch, "manager")])
+            .concat(args),
+          environment,
+          {},
+        )
+      : this.#spawn([process.execPath, this.lab.bundle, ...args], environment, this.lab.user);
+    this.#child = child;
+    this.#exit = new Promise((resolve) =>
+      child.on("close", (code, signal) => {
+        this.#child = undefined;
+        resolve(code ?? signal ?? "?");
+      }),
+    );
+  }
+
+  /** Puts the real launcher, and a runtime folder that leads to this checkout's bundle, where a pod has them. */
+  async installLauncher(): Promise<void> {
+    copyFileSync(await buildLauncher(), join(this.scratch, "manager"));
+    mkdirSync(join(this.scratch, "runtime"), { recursive: true });
+    const script = `#!/bin/sh\nshift\nexec "${process.execPath}" "${this.lab.bundle}" "$@"\n`;
+    writeFileSync(join(this.scratch, "runtime", "node"), script, { mode: 0o755 });
+    execFileSync("chmod", ["755", join(this.scratch, "manager")]);
+  }
+
+  get exit(): Promise<number | string> {
+    return this.#exit ?? Promise.resolve("not started");
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Kills manager and PostgreSQL, as the end of a container does. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    child?.kill("SIGKILL");
+    for (const pid of this.postgresProcesses()) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // Ended meanwhile.
+      }
+    }
+    if (child) await this.#exit;
+  }
+
+  /** Server processes of this instance, by their working folder. */
+  postgresProcesses(): number[] {
+    return execFileSync("sh", [
+      "-c",
+      "for p in /proc/[0-9]*; do echo ${p#/proc/} $(readlink $p/cwd) $(readlink $p/exe); done",
+    ])
+      .toString()
+      .split("\n")
+      .flatMap((line) => {
+        const [pid, cwd, exe] = line.split(" ");
+        return cwd === this.pgData && exe?.endsWith("/postgres") ? [Number(pid)] : [];
+      });
+  }
+
+  postmasterPid(): number {
+    return Number(readFileSync(join(this.pgData, "postmaster.pid"), "utf8").split("\n")[0]);
+  }
+
+  /** GET from the status port, with or without the operator's certificate. */
+  get(path: string, options: { operator?: boolean } = {}): Promise<{ status: number; body: string }> {
+    const certificate = options.operator
+      ? {
+          cert: readFileSync(join(this.lab.root, "operator.crt")),
+          key: readFileSync(join(this.lab.root, "operator.key")),
+        }
+      : {};
+    return new Promise((resolve, reject) => {
+      const call = request(
+        {
+          host: "127.0.0.1",
+          port: this.ports.status,
+          path,
+          rejectUnauthorized: false,
+          agent: false,
+          timeout: 5_000,
+          ...certificate,
+        },
+        (response) => {
+          let body = "";
+          response.setEncoding("utf8").on("data", (text: string) => {
+            body += text;
+          });
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+        },
+      );
+      call.on("error", reject);
+      call.on("timeout", () => call.destroy(new Error("timeout")));
+      call.end();
+    });
+  }
+
+  async status(): Promise<PostgresStatus> {
+    const { status, body } = await this.get("/pg/status");
+    if (status !== 200) throw new Error(`${this.name}: ${status} ${body}`);
+    return JSON.parse(body) as PostgresStatus;
+  }
+
+  ready(limitMs?: number): Promise<true> {
+    return until(
+      `${this.name} ready`,
+      async () => (await this.get("/readyz")).status === 200 && (true as const),
+      limitMs,
+    );
+  }
+
+  /** Runs SQL as the superuser over the socket and gives the output's text. */
+  psql(sql: string, database = "postgres"): string {
+    const args = [
+      "-XAtq",
+      "-h",
+      join(this.scratch, "run"),
+      "-p",
+      String(this.ports.postgres),
+      "-U",
+      "postgres",
+      "-d",
+      database,
+    ];
+    return execFileSync("setpriv", [
+      `--reuid=${this.lab.user.uid}`,
+      `--regid=${this.lab.user.gid}`,
+      "--clear-groups",
+      join(this.lab.binDir, "psql"),
+      ...args,
+      "-c",
+      sql,
+    ])
+      .toString()
+      .trim();
+  }
+}
