@@ -68,24 +68,25 @@ const flags: OperatorFlags = {
   logFieldTimestamp: parsed.logFieldTimestamp,
 };
 
-process.exitCode = await runUntilSignal(
-  async (signal) => {
-    const connection = parsed.kubeconfig
-      ? loadKubeconfigConnection(parsed.kubeconfig)
-      : loadInClusterConnection({ clock: systemClock });
-    const api = createKubeApi(connection, { userAgent: "cloudnative-pg" });
-    try {
-      const failpoint = parseFailpoint(process.env["CNPG_TS_FAILPOINT"], (code) => process.exit(code));
-      await runOperator(
-        { flags, api, clock: systemClock, random: systemRandom, logger, env: process.env, failpoint },
-        signal,
-      );
-    } finally {
-      await api.close();
-    }
-  },
-  { logger },
-);
+void runUntilSignal(runProgram, { logger }).then((code) => {
+  process.exitCode = code;
+});
+
+async function runProgram(signal: AbortSignal): Promise<void> {
+  const connection = parsed.kubeconfig
+    ? loadKubeconfigConnection(parsed.kubeconfig)
+    : loadInClusterConnection({ clock: systemClock });
+  const api = createKubeApi(connection, { userAgent: "cloudnative-pg" });
+  try {
+    const failpoint = parseFailpoint(process.env["CNPG_TS_FAILPOINT"], (code) => process.exit(code));
+    await runOperator(
+      { flags, api, clock: systemClock, random: systemRandom, logger, env: process.env, failpoint },
+      signal,
+    );
+  } finally {
+    await api.close();
+  }
+}
 
 function parseAddress(text: string): { host?: string; port: number } {
   const colon = text.lastIndexOf(":");
