@@ -102,8 +102,15 @@ export function buildExternalConninfo(
 /** Content of the `pgpass` file that belongs to {@link buildExternalConninfo}. */
 export function buildPgpass(server: ExternalCluster, password: string): string {
   const parameters = server.connectionParameters ?? {};
-  const part = (value: string | undefined) => (value ? value.replace(/[\\:]/g, (char) => `\\${char}`) : "*");
-  const fields = [part(parameters["host"]), part(parameters["port"]), "*", part(parameters["user"]), part(password)];
+  const escapePart = (value: string) => value.replace(/[\\:]/g, (char) => `\\${char}`);
+  const part = (value: string | undefined) => (value ? escapePart(value) : "*");
+  const fields = [
+    part(parameters["host"]),
+    part(parameters["port"]),
+    "*",
+    part(parameters["user"]),
+    escapePart(password),
+  ];
   return `${fields.join(":")}\n`;
 }
 
