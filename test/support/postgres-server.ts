@@ -22,7 +22,7 @@ export interface StartPostgresOptions {
   /** Folder with the server programs. @default the newest of Debian's */
   binDir?: string;
   /** Called with the data folder after it was made and before the server starts. */
-  prepare?: (dataDir: string, user: { uid: number; gid: number }) => Promise<void>;
+  prepare?: (dataDir: string, user: PostgresServer["user"]) => Promise<void>;
 }
 
 /** A real server of its own, with superuser `postgres` trusted on the socket and on 127.0.0.1. */
