@@ -78,6 +78,7 @@ int wal_client(int argc, char **argv)
 	const char *fields[4] = {argv[1]};
 	int count = 1, wanted = strcmp(argv[1], "wal-restore") ? 2 : 3;
 	char cwd[PATH_MAX], text[PATH_MAX + 128];
+	signal(SIGPIPE, SIG_IGN);
 	for (int i = 2; i < argc; i++) {
 		if (!strcmp(argv[i], "--"))
 			continue;
