@@ -187,6 +187,8 @@ class HttpKubeClient implements KubeClient {
       },
       signal: options.signal,
     });
+    // The beginning of the answer is a sign of life too.
+    options.onData?.();
     try {
       for await (const { text, truncated } of readLines(body, options.onData)) {
         if (truncated) throw unreadable(facts.what, "ended within a line");

@@ -25,7 +25,7 @@ export interface WatchOptions extends ListOptions {
   resourceVersion: string;
   /** The server ends the watch after this time. */
   timeoutSeconds: number;
-  /** Called for every piece of data, also when it carries no complete event. */
+  /** Called when the answer begins and for every piece of data, also when it carries no complete event. */
   onData?: () => void;
 }
 

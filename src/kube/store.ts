@@ -189,7 +189,6 @@ class WatchedStore<T extends KubeObject> implements RunnableStore<T> {
     const { watchMs = 300_000, inactivityMs = 150_000 } = this.#options;
     const silent = new AbortController();
     const over = new AbortController();
-    this.#heard();
     const watchdog = this.#giveUpWhenSilent(inactivityMs, silent, over.signal);
     try {
       const events = this.#source.watch(this.type, {
@@ -213,10 +212,12 @@ class WatchedStore<T extends KubeObject> implements RunnableStore<T> {
   }
 
   async #giveUpWhenSilent(inactivityMs: number, silent: AbortController, over: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const began = clock.monotonicMs();
+    // Before its first sign of life a new watch has its own start to count from, but the store grows no younger by it.
+    const silentMs = () => Math.min(this.staleForMs(), clock.monotonicMs() - began);
     try {
-      for (let rest = inactivityMs; rest > 0; rest = inactivityMs - this.staleForMs()) {
-        await this.#options.clock.sleep(rest, over);
-      }
+      for (let rest = inactivityMs; rest > 0; rest = inactivityMs - silentMs()) await clock.sleep(rest, over);
     } catch {
       return;
     }

@@ -241,6 +241,7 @@ class FakeServer implements FakeKubeApi {
   ): AsyncGenerator<WatchEvent<T>, void, void> {
     const request: FakeRequest = { verb: "watch", plural: type.plural, namespace: options.namespace };
     await this.#serve(request, options.signal, () => undefined);
+    options.onData?.();
     const epoch = this.#watchEpoch;
     let from = Number(options.resourceVersion);
     while (!options.signal?.aborted && this.#watchEpoch === epoch) {
