@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { authorityName, certificatePaths, createControlPlaneCertificates } from "../control-plane/certificates.ts";
 import { type Authority, type KeyPair, openAuthority } from "../pki/authority.ts";
@@ -27,7 +27,8 @@ export function componentKubeconfig(folders: ClusterFolders, component: Componen
 export function ensureCertificates(folders: ClusterFolders): void {
   if (existsSync(folders.pki)) return;
   // All or nothing: an interrupted start must not leave half of the files.
-  const temporary = mkdtempSync(join(folders.root, ".pki-"));
+  const temporary = `${folders.pki}.new`;
+  rmSync(temporary, { recursive: true, force: true });
   const { authority } = createControlPlaneCertificates(temporary, [
     "127.0.0.1",
     network.controlPlane,

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../process/wait.ts";
 
@@ -7,19 +7,44 @@ export function cgroupParent(clone: string): string {
   return `/cnpg-ts-${clone}`;
 }
 
-/** Mount points of all control group hierarchies, of both versions, from the text of /proc/mounts. */
-export function parseCgroupMounts(mounts: string): string[] {
+export interface Hierarchy {
+  mountPoint: string;
+  version: 1 | 2;
+}
+
+/** All mounted control group hierarchies, from the text of /proc/mounts. */
+export function parseHierarchies(mounts: string): Hierarchy[] {
   return mounts
     .split("\n")
     .map((line) => line.split(" "))
     .filter(([, , type]) => type === "cgroup" || type === "cgroup2")
-    .map(([, mountPoint = ""]) => mountPoint);
+    .map(([, mountPoint = "", type]) => ({ mountPoint, version: type === "cgroup" ? 1 : 2 }));
+}
+
+/** Makes the control group in every hierarchy: the kubelet wants to find its root there. */
+export function createCgroups(parent: string): void {
+  for (const { mountPoint, version } of hierarchies()) {
+    if (version === 2) enableControllers(mountPoint);
+    mkdirSync(join(mountPoint, parent), { recursive: true });
+  }
+}
+
+/** Hands every controller down from the root of a version 2 hierarchy, where the machine has not done so. */
+function enableControllers(mountPoint: string): void {
+  const controllers = readFileSync(join(mountPoint, "cgroup.controllers"), "utf8").split(/\s+/).filter(Boolean);
+  for (const controller of controllers) {
+    try {
+      writeFileSync(join(mountPoint, "cgroup.subtree_control"), `+${controller}`);
+    } catch {
+      // Some can't be handed down on some machines; the kubelet says so if it is one that it needs.
+    }
+  }
 }
 
 /** Existing folders of a control group, one for each hierarchy that has it. */
 export function cgroupFolders(parent: string): string[] {
-  return parseCgroupMounts(readFileSync("/proc/mounts", "utf8"))
-    .map((mountPoint) => join(mountPoint, parent))
+  return hierarchies()
+    .map(({ mountPoint }) => join(mountPoint, parent))
     .filter((folder) => existsSync(folder));
 }
 
@@ -41,4 +66,8 @@ function removeTree(folder: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT";
   }
+}
+
+function hierarchies(): Hierarchy[] {
+  return parseHierarchies(readFileSync("/proc/mounts", "utf8"));
 }

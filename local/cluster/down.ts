@@ -1,11 +1,11 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isAlive, type ProcessIdentity } from "../process/identity.ts";
 import { enterArguments } from "../process/namespaces.ts";
 import { tryRun } from "../process/run.ts";
 import { type Report, step } from "../terminal/progress.ts";
-import { cacheRoot } from "../tools/cache.ts";
 import type { ClusterFolders } from "./folders.ts";
 import { destroyMachine } from "./machine.ts";
+import { interruptStarter } from "./starter.ts";
 import { readState, writeState } from "./state.ts";
 
 /** How long everything inside may take to end by itself, in seconds. */
@@ -14,6 +14,7 @@ const graceSeconds = 5;
 /** Stops the local cluster; nothing is left but its folder, from which the next start goes on. */
 export async function stopCluster(folders: ClusterFolders, report: Report): Promise<boolean> {
   if (!existsSync(folders.root)) return false;
+  await interruptStarter(folders);
   const state = readState(folders.stateFile);
   const machine = state.machine;
   const running = machine !== undefined && isAlive(machine);
@@ -30,18 +31,17 @@ export async function stopCluster(folders: ClusterFolders, report: Report): Prom
   return running;
 }
 
-/** Removes the cluster's folder and the built programs that all clones of this user share. */
-export function purge(folders: ClusterFolders): void {
-  rmSync(folders.root, { recursive: true, force: true });
-  rmSync(cacheRoot(), { recursive: true, force: true });
-}
-
-/** As a machine that shuts down does: first those that would start things again, then everyone; then we wait. */
+/**
+ * As a machine that shuts down does: first those that would start things again, then everyone; then we wait for those
+ * who write data. The names are looked up inside the cluster's own process namespace.
+ */
 async function askToEnd(machine: ProcessIdentity): Promise<void> {
   const script = [
-    "pkill -KILL -x kubelet",
+    "trap '' TERM",
+    // Cut short: it would wait for its watchers, and etcd in turn for it.
+    "pkill -KILL -x 'kubelet|kube-apiserver'",
     "kill -TERM -1",
     `for i in $(seq ${graceSeconds * 10}); do pgrep -x 'etcd|postgres' >/dev/null || exit 0; sleep 0.1; done`,
   ].join("; ");
-  await tryRun("nsenter", enterArguments(machine.pid, ["sh", "-c", `trap '' TERM; ${script}`]), { timeoutMs: 20_000 });
+  await tryRun("nsenter", enterArguments(machine.pid, ["sh", "-c", script]), { timeoutMs: 20_000 });
 }

@@ -22,6 +22,8 @@ export interface ClusterFolders {
   root: string;
   stateFile: string;
   lock: string;
+  /** Which process runs `npm start` for it. */
+  starter: string;
   kubeconfig: string;
   pki: string;
   etcd: string;
@@ -41,6 +43,7 @@ export function clusterFolders(root: string): ClusterFolders {
     root,
     stateFile: join(root, "cluster.json"),
     lock: join(root, "lock"),
+    starter: join(root, "starter.json"),
     kubeconfig: join(root, "kubeconfig"),
     pki: join(root, "pki"),
     etcd: join(root, "etcd"),

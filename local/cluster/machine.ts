@@ -4,22 +4,29 @@ import { identify, isAlive, type ProcessIdentity, signal } from "../process/iden
 import { startNamespaces } from "../process/namespaces.ts";
 import { listProcesses } from "../process/processes.ts";
 import { waitFor } from "../process/wait.ts";
-import { cgroupParent, removeCgroups } from "./cgroups.ts";
+import { cgroupParent, createCgroups, removeCgroups } from "./cgroups.ts";
 import { type ClusterFolders, cloneKey, projectRoot } from "./folders.ts";
 import { ensureNodePrograms } from "./image/pack.ts";
 import { type ClusterState, writeState } from "./state.ts";
 
-/** The first process of the cluster's namespaces, made anew when it is gone. */
-export async function ensureMachine(folders: ClusterFolders, state: ClusterState): Promise<ProcessIdentity> {
-  if (state.machine && isAlive(state.machine)) return state.machine;
+export interface Machine {
+  /** First process of the cluster's namespaces. */
+  first: ProcessIdentity;
+  isNew: boolean;
+}
+
+/** The namespaces of the cluster, made anew when their first process is gone. */
+export async function ensureMachine(folders: ClusterFolders, state: ClusterState): Promise<Machine> {
+  if (state.machine && isAlive(state.machine)) return { first: state.machine, isNew: false };
   // An interrupted start can have made one without having noted it.
   await destroyMachine(folders, state);
   rmSync(folders.records, { recursive: true, force: true });
   mkdirSync(folders.records, { recursive: true });
+  createCgroups(cgroupParent(cloneKey(projectRoot)));
   const programs = await ensureNodePrograms();
   state.machine = await startNamespaces([programs.pause, folders.root], join(folders.logs, "namespaces.log"));
   writeState(folders.stateFile, state);
-  return state.machine;
+  return { first: state.machine, isNew: true };
 }
 
 /** Kills everything that runs in the cluster's namespaces and removes its control groups. */

@@ -18,6 +18,7 @@ import type { ClusterFolders } from "./folders.ts";
 import { startForwarding } from "./forwarder.ts";
 import { createKubectl } from "./kubectl.ts";
 import { ensureMachine } from "./machine.ts";
+import { waitForOldPods } from "./old-pods.ts";
 import { type ClusterState, readState, writeState } from "./state.ts";
 
 export interface ClusterOptions {
@@ -39,10 +40,12 @@ export async function startCluster(
   chmodSync(folders.root, 0o755);
   ensureCertificates(folders);
   const state = readState(folders.stateFile);
-  const machine = await ensureMachine(folders, state);
+  const startedAt = new Date();
+  const { first: machine, isNew } = await ensureMachine(folders, state);
   await runInside(folders, machine, [String(state.nodes), options.fsync === false ? "no-fsync" : "fsync"]);
   await ensureReachable(folders, state, machine);
   await step(report, "Waiting for the node to be ready", "about 10 s", () => waitForNodes(folders, state.nodes));
+  if (isNew) await waitForOldPods(createKubectl([`--kubeconfig=${folders.kubeconfig}`]), startedAt, report);
 }
 
 async function runInside(folders: ClusterFolders, machine: ProcessIdentity, args: readonly string[]): Promise<void> {

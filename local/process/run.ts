@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 
 export interface RunOptions {
   cwd?: string;
   /** Added to the caller's own environment. */
   env?: Record<string, string>;
   input?: string;
-  /** Path of a file to read standard input from. */
+  /** Open file to read standard input from. */
   stdinFd?: number;
   /** Called for each line of stderr as it comes. */
   onLine?: (line: string) => void;
@@ -18,13 +18,6 @@ export interface RunResult {
   stderr: string;
 }
 
-const running = new Set<ChildProcess>();
-
-/** Ends every child that `run` and `tryRun` still wait for; for a command that was interrupted. */
-export function killRunningChildren(): void {
-  for (const child of running) child.kill("SIGTERM");
-}
-
 /** Runs a program to its end whatever its exit code; a missing program is exit code 127. */
 export function tryRun(command: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return new Promise((resolve) => {
@@ -34,7 +27,6 @@ export function tryRun(command: string, args: readonly string[], options: RunOpt
       stdio: [options.stdinFd ?? (options.input === undefined ? "ignore" : "pipe"), "pipe", "pipe"],
       ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs, killSignal: "SIGKILL" }),
     });
-    running.add(child);
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     let line = "";
@@ -50,11 +42,9 @@ export function tryRun(command: string, args: readonly string[], options: RunOpt
     child.stdin?.end(options.input);
     const text = (chunks: Buffer[]) => Buffer.concat(chunks).toString();
     child.on("error", (error) => {
-      running.delete(child);
       resolve({ code: 127, stdout: "", stderr: error.message });
     });
     child.on("close", (code) => {
-      running.delete(child);
       resolve({ code: code ?? 128, stdout: text(stdout), stderr: text(stderr) });
     });
   });

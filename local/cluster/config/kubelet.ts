@@ -31,7 +31,8 @@ export function renderKubeletConfig(input: KubeletInput): string {
     resolvConf: "",
     cgroupDriver: "cgroupfs",
     cgroupRoot: input.cgroupParent,
-    cgroupsPerQOS: false,
+    // Below our own control group, so that limits hold and one folder tells what belongs to us.
+    cgroupsPerQOS: true,
     enforceNodeAllocatable: [],
     failCgroupV1: false,
     failSwapOn: false,

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectRoot } from "../cluster/folders.ts";
+import type { Kubectl } from "../cluster/kubectl.ts";
+import type { Report } from "../terminal/progress.ts";
+import { apply, deployOperator } from "./deploy.ts";
+import { type DeployedImage, parseManifests, useImages } from "./manifests.ts";
+import { quickstart } from "./names.ts";
+import { renderNextSteps } from "./next-steps.ts";
+import { readReplication, renderStatus } from "./status-table.ts";
+import { waitHealthy } from "./wait-healthy.ts";
+
+/** Brings the operator, and with it the quickstart cluster, to life in the Kubernetes that kubectl talks to. */
+export async function runMainJob(
+  kubectl: Kubectl,
+  images: readonly DeployedImage[],
+  options: { quickstart: boolean; access: readonly string[] },
+  report: Report,
+): Promise<void> {
+  await deployOperator(kubectl, read("operator", images), report);
+  if (!options.quickstart) {
+    for (const line of ["", "The operator runs. Talk to it with:", ...options.access.map((each) => `  ${each}`)])
+      report(line);
+    return;
+  }
+  await apply(kubectl, read("quickstart", images));
+  const { cluster, pods } = await waitHealthy(kubectl, quickstart.namespace, quickstart.name, report);
+  const replication = await readReplication(kubectl, cluster);
+  report("");
+  for (const line of renderStatus(cluster, pods, replication)) report(line);
+  report("");
+  for (const line of renderNextSteps(cluster, pods, options.access)) report(line);
+}
+
+function read(name: string, images: readonly DeployedImage[]) {
+  return useImages(parseManifests(readFileSync(join(projectRoot, "dist", `${name}.k8s.yaml`), "utf8")), images);
+}

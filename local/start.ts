@@ -1,0 +1,47 @@
+import { dirname } from "node:path";
+import { clusterFolders, stateFolder } from "./cluster/folders.ts";
+import { createKubectl } from "./cluster/kubectl.ts";
+import { asStarter } from "./cluster/starter.ts";
+import { startCluster } from "./cluster/up.ts";
+import { checkMachine } from "./install/check.ts";
+import { parseStartOptions, type StartOptions, startHelp } from "./options.ts";
+import { findKubectl } from "./quickstart/find-kubectl.ts";
+import { buildImages, loadImages, pushImages } from "./quickstart/images.ts";
+import { runMainJob } from "./quickstart/main-job.ts";
+import { reportToStderr as report } from "./terminal/progress.ts";
+import { runMain } from "./terminal/user-error.ts";
+import { ensureTools, toolPath } from "./tools/build.ts";
+import { goTools } from "./tools/catalogue.ts";
+
+await runMain(async () => {
+  const options = parseStartOptions(process.argv.slice(2));
+  if (options.help) process.stdout.write(startHelp);
+  else if (options.context !== undefined) await useOwnCluster(options, options.context);
+  else await useLocalCluster(options);
+});
+
+async function useLocalCluster(options: StartOptions): Promise<void> {
+  const folders = clusterFolders(stateFolder());
+  await asStarter(folders, report, async () => {
+    await checkMachine(report);
+    // The images need the network while the programs need the processor.
+    const images = buildImages(report);
+    const tools = ensureTools(
+      goTools.map((tool) => tool.name),
+      report,
+    );
+    const [archives] = await Promise.all([images, tools]);
+    await startCluster(folders, report);
+    const loaded = await loadImages(archives, report);
+    const kubectl = createKubectl([`--kubeconfig=${folders.kubeconfig}`]);
+    const access = [`export KUBECONFIG=${folders.kubeconfig}`, `export PATH=${dirname(toolPath("kubectl"))}:$PATH`];
+    await runMainJob(kubectl, loaded, { quickstart: options.quickstart, access }, report);
+  });
+}
+
+async function useOwnCluster({ registry = "", quickstart }: StartOptions, context: string): Promise<void> {
+  const kubectl = createKubectl([`--context=${context}`], await findKubectl(report));
+  await kubectl.run(["version"]);
+  const images = await pushImages(await buildImages(report), registry, report);
+  await runMainJob(kubectl, images, { quickstart, access: [`kubectl config use-context ${context}`] }, report);
+}
