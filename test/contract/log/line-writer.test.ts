@@ -57,13 +57,13 @@ describe("line writer", () => {
     }
     const received: Buffer[] = [];
     const block = Buffer.alloc(1 << 20);
-    // The pipe still holds something when the last write has ended.
-    for (let empty = false; !free || !empty; ) {
+    // One read that finds nothing after the last write has ended.
+    for (let ended = false; !ended; ) {
+      const last = free;
       try {
         received.push(Buffer.from(block.subarray(0, readSync(reader, block))));
-        empty = false;
       } catch {
-        empty = true;
+        ended = last;
         await sleep(1);
       }
     }
