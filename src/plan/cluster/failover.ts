@@ -7,7 +7,7 @@ import { ineligibility, isReceiving } from "./election.ts";
 import { checkFailoverQuorum } from "./failover-quorum.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 import { flushStatus, lookAgain, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
-import { isAlivePod, startProblem } from "./pods.ts";
+import { isActivePod, isAlivePod, startProblem } from "./pods.ts";
 import { type PrimaryState, planUnhealthyLabel } from "./roles.ts";
 import { formatMicroTime } from "./timestamps.ts";
 
@@ -26,6 +26,9 @@ export function planFailover(pass: Pass, state: PrimaryState, sorted: readonly P
   const unsettled = state.kind === "stable" ? null : state;
   if (unsettled && (pass.status.readyInstances ?? 0) === 0)
     return returnToCurrent(pass, current, "no instance is ready");
+  if (state.kind === "successorLost" && hasRunningPod(pass, current)) {
+    return returnToCurrent(pass, current, `${state.successor} has no running pod and ${current} has`);
+  }
   if (isHeldByUser(pass, current, sorted)) {
     return unsettled ? returnToCurrent(pass, current, "the primary is fenced or may be unavailable") : null;
   }
@@ -50,6 +53,10 @@ function returnToCurrent(pass: Pass, current: string, because: string): null {
   setTargetPrimary(pass, current);
   flushStatus(pass, `the primary stays ${current}: ${because}`);
   return null;
+}
+
+function hasRunningPod(pass: Pass, instance: string): boolean {
+  return pass.observed.pods.some((it) => it.metadata.name === instance && isActivePod(it));
 }
 
 function isHeldByUser(pass: Pass, current: string, sorted: readonly PolledInstance[]): boolean {

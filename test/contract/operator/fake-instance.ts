@@ -8,6 +8,8 @@ export interface FakeInstance {
   readonly ip: string;
   /** What the next status call is answered with; `null` closes the connection instead. */
   status: PostgresStatus | null;
+  /** Laid over the status in every answer. */
+  override: Partial<PostgresStatus>;
   /** Requests so far. */
   calls: number;
   stop(): Promise<void>;
@@ -23,6 +25,7 @@ export async function startFakeInstance(options: {
     name: options.name,
     ip: options.ip,
     status: aStatus(),
+    override: {},
     calls: 0,
     stop: () => close(server),
   };
@@ -38,7 +41,7 @@ export async function startFakeInstance(options: {
       instance.calls += 1;
       if (!instance.status) return request.socket.destroy();
       response.writeHead(request.url === "/pg/status" ? 200 : 404, { "content-type": "application/json" });
-      response.end(JSON.stringify(instance.status));
+      response.end(JSON.stringify({ ...instance.status, ...instance.override }));
     },
   );
   await new Promise<void>((resolve, reject) => {

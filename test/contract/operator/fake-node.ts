@@ -21,10 +21,6 @@ export interface FakeNode {
   readonly holdPods: Set<string>;
   /** Jobs of these names never end. */
   readonly holdJobs: Set<string>;
-  /** Pretend instances keep receiving WAL while their name is in here. */
-  readonly receiving: Set<string>;
-  /** While false, no pretend instance promotes itself. */
-  mayPromote: boolean;
   /** Ends a pod as `kubectl delete --force` does. */
   killPod(name: string): Promise<void>;
   setReady(name: string, ready: boolean): Promise<void>;
@@ -49,8 +45,6 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
     instances,
     holdPods: new Set(),
     holdJobs: new Set(),
-    receiving: new Set(),
-    mayPromote: true,
     async killPod(name) {
       await tolerate(api.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 }));
     },
@@ -154,7 +148,8 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
   }
 
   async function handleVolume(volume: PersistentVolumeClaim): Promise<void> {
-    if (volume.status?.phase === "Bound" || volume.metadata.deletionTimestamp) return;
+    if (volume.metadata.deletionTimestamp) return releaseVolume(volume);
+    if (volume.status?.phase === "Bound") return;
     await tolerate(
       api.patch(
         resources.persistentVolumeClaims,
@@ -163,6 +158,17 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
         { subresource: "status" },
       ),
     );
+  }
+
+  /** The protection of a volume ends with the last pod that uses it. */
+  async function releaseVolume(volume: PersistentVolumeClaim): Promise<void> {
+    const name = volume.metadata.name ?? "";
+    const isUsed = pods
+      .list(namespace)
+      .some((pod) => (pod.spec?.volumes ?? []).some((it) => it.persistentVolumeClaim?.claimName === name));
+    if (isUsed) return;
+    const body = { metadata: { finalizers: null } };
+    await tolerate(api.patch(resources.persistentVolumeClaims, { namespace, name }, { type: "merge", body }));
   }
 
   /** What instance managers do about the primary: the target promotes itself, everybody else is a standby. */
@@ -179,12 +185,12 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
         const streams = source?.status?.isPrimary ?? false;
         instance.status = aStatus({
           timeLineID: instance.status.timeLineID ?? 1,
-          isWalReceiverActive: streams || node.receiving.has(instance.name),
+          isWalReceiverActive: streams,
         });
       }
     }
     const target = instances.get(targetPrimary ?? "");
-    if (!target?.status || currentPrimary === targetPrimary || !node.mayPromote) return;
+    if (!target?.status || currentPrimary === targetPrimary) return;
     target.status = primaryStatus({ timeLineID: (target.status.timeLineID ?? 1) + (currentPrimary ? 1 : 0) });
     const status = { currentPrimary: targetPrimary, currentPrimaryTimestamp: new Date().toISOString() };
     track(
@@ -209,8 +215,10 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
   }
 
   pods.subscribe((event) => {
-    if (event.type === "deleted") track(stopInstance(event.object.metadata.name ?? ""));
-    else track(handlePod(event.object));
+    if (event.type === "deleted") {
+      track(stopInstance(event.object.metadata.name ?? ""));
+      for (const volume of volumes.list(namespace)) track(handleVolume(volume));
+    } else track(handlePod(event.object));
   });
   jobs.subscribe((event) => event.type !== "deleted" && track(handleJob(event.object)));
   volumes.subscribe((event) => {

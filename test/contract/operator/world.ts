@@ -146,7 +146,7 @@ export async function openScene(world: World): Promise<Scene> {
       if (check(last.status ?? {})) return last;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    throw new Error(`${what} did not come; status is ${JSON.stringify(last?.status, null, 1)}`);
+    throw new Error(`${what} did not come; status is ${summary(last)}`);
   }
 
   return {
@@ -186,4 +186,18 @@ export async function openScene(world: World): Promise<Scene> {
     events: () => api.list(resources.events, { namespace }),
     stop: () => node.stop(),
   };
+}
+
+function summary(cluster: Cluster | undefined): string {
+  const { phase, phaseReason, currentPrimary, targetPrimary, instancesStatus, instanceNames, jobCount } =
+    cluster?.status ?? {};
+  return JSON.stringify({
+    phase,
+    phaseReason,
+    currentPrimary,
+    targetPrimary,
+    instancesStatus,
+    instanceNames,
+    jobCount,
+  });
 }

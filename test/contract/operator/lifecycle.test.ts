@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { resources } from "../../../src/kube/resources.ts";
+import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+
+let world: World;
+let scene: Scene;
+let operator: RunningOperator;
+
+beforeAll(async () => {
+  world = await startWorld();
+  scene = await openScene(world);
+  operator = startOperator(world, scene.namespace);
+});
+
+afterAll(async () => {
+  await operator?.stop();
+  await scene?.stop();
+  await world?.stop();
+});
+
+async function reasonsOf(cluster: string): Promise<string[]> {
+  const events = await scene.events();
+  return events.filter((it) => it.involvedObject.name === cluster).map((it) => it.reason ?? "");
+}
+
+describe("scaling and healing", () => {
+  it("adds replicas, and removes the highest serial first, with volumes", async () => {
+    await scene.create("s", { instances: 1 });
+    await scene.waitHealthy("s", 1);
+    await scene.patchSpec("s", { instances: 3 });
+    await scene.waitHealthy("s", 3);
+    await scene.patchSpec("s", { instances: 2 });
+    await scene.waitHealthy("s", 2);
+    expect(await scene.find(resources.pods, "s-3")).toBeUndefined();
+    await expect.poll(() => scene.find(resources.persistentVolumeClaims, "s-3"), { timeout: 5_000 }).toBeUndefined();
+    expect(await reasonsOf("s")).toContain("ScaleDown");
+  });
+
+  it("never removes the primary", async () => {
+    await scene.create("p", { instances: 2 });
+    await scene.waitHealthy("p", 2);
+    await scene.patchStatus("p", { targetPrimary: "p-2", targetPrimaryTimestamp: new Date().toISOString() });
+    await scene.waitStatus("p", "the new primary", (it) => it.currentPrimary === "p-2");
+    await scene.waitHealthy("p", 2);
+    await scene.patchSpec("p", { instances: 1 });
+    await scene.waitHealthy("p", 1);
+    expect(await scene.find(resources.pods, "p-2")).toBeDefined();
+    expect(await scene.find(resources.pods, "p-1")).toBeUndefined();
+  });
+
+  it("clones a replica anew when its pod and volume are gone", async () => {
+    await scene.create("v");
+    await scene.waitHealthy("v", 3);
+    const before = await scene.find(resources.persistentVolumeClaims, "v-2");
+    await world.api.delete(resources.persistentVolumeClaims, { namespace: scene.namespace, name: "v-2" });
+    await scene.node.killPod("v-2");
+    await expect
+      .poll(async () => (await scene.find(resources.persistentVolumeClaims, "v-2"))?.metadata.uid, { timeout: 10_000 })
+      .not.toBe(before?.metadata.uid);
+    await scene.waitHealthy("v", 3);
+  });
+
+  it("makes the instance anew that the user has given up", async () => {
+    const pod = await scene.find(resources.pods, "v-3");
+    const body = { metadata: { annotations: { "alpha.cnpg.io/unrecoverable": "true" } } };
+    await world.api.patch(resources.pods, { namespace: scene.namespace, name: "v-3" }, { type: "merge", body });
+    await expect
+      .poll(async () => (await scene.find(resources.pods, "v-3"))?.metadata.uid, { timeout: 15_000 })
+      .not.toBe(pod?.metadata.uid);
+    await scene.waitHealthy("v", 3);
+  });
+
+  it("puts the cluster to sleep and wakes it with the same primary", async () => {
+    await scene.annotate("v", { "cnpg.io/hibernation": "on" });
+    await scene.waitStatus("v", "sleep", (it) =>
+      (it.conditions ?? []).some((c) => c.type === "cnpg.io/hibernation" && c.status === "True"),
+    );
+    const labelSelector = "cnpg.io/cluster=v";
+    expect(await world.api.list(resources.pods, { namespace: scene.namespace, labelSelector })).toEqual([]);
+    expect(
+      await world.api.list(resources.persistentVolumeClaims, { namespace: scene.namespace, labelSelector }),
+    ).toHaveLength(3);
+    await scene.annotate("v", { "cnpg.io/hibernation": "off" });
+    const cluster = await scene.waitHealthy("v", 3);
+    expect(cluster.status?.currentPrimary).toBe("v-1");
+    expect((cluster.status?.conditions ?? []).some((it) => it.type === "cnpg.io/hibernation")).toBe(false);
+  });
+
+  it("rolls pods one by one for another image, the primary last", async () => {
+    const order: string[] = [];
+    const uids = new Map<string, string>();
+    const watch = setInterval(() => {
+      world.api.list(resources.pods, { namespace: scene.namespace, labelSelector: "cnpg.io/cluster=v" }).then(
+        (pods) => {
+          for (const pod of pods) {
+            const [name, uid] = [pod.metadata.name ?? "", pod.metadata.uid ?? ""];
+            if (uids.has(name) && uids.get(name) !== uid) order.push(name);
+            uids.set(name, uid);
+          }
+        },
+        () => undefined,
+      );
+    }, 50);
+    await scene.patchSpec("v", { imageName: "example.org/postgresql:17.3" });
+    await scene.waitStatus("v", "the image", (it) => it.image === "example.org/postgresql:17.3");
+    await scene.waitStatus("v", "every pod with the image", () => order.length >= 3);
+    await scene.waitHealthy("v", 3);
+    clearInterval(watch);
+    expect(order.at(-1)).toBe("v-1");
+    expect([...order].sort()).toEqual(["v-1", "v-2", "v-3"]);
+    const [pod] = await world.api.list(resources.pods, {
+      namespace: scene.namespace,
+      labelSelector: "cnpg.io/instanceName=v-1",
+    });
+    expect(pod?.spec?.containers[0]?.image).toBe("example.org/postgresql:17.3");
+  });
+
+  it("brings a deleted lease and a deleted service back", async () => {
+    await world.api.delete(resources.leases, { namespace: scene.namespace, name: "v" });
+    await world.api.delete(resources.services, { namespace: scene.namespace, name: "v-rw" });
+    await expect.poll(() => scene.find(resources.leases, "v"), { timeout: 5_000 }).toBeDefined();
+    await expect.poll(() => scene.find(resources.services, "v-rw"), { timeout: 5_000 }).toBeDefined();
+  });
+});
+
+describe("bad input", () => {
+  it("with an invalid definition gets a phase, a reason and an event, and leaves others alone", async () => {
+    await scene.create("bad", { storage: { size: "much" } });
+    const bad = await scene.waitStatus("bad", "the phase", (it) => it.phase === "Invalid cluster definition");
+    expect(bad.status?.phaseReason).toContain("spec.storage.size");
+    expect(bad.status?.conditions?.find((it) => it.type === "Ready")?.status).toBe("False");
+    await expect.poll(() => reasonsOf("bad"), { timeout: 5_000 }).toContain("InvalidClusterDefinition");
+    await scene.create("good", { instances: 1 });
+    await scene.waitHealthy("good", 1);
+  });
+
+  it("that is put right goes on", async () => {
+    await scene.patchSpec("bad", { storage: { size: "1Gi" }, instances: 1 });
+    await scene.waitHealthy("bad", 1);
+  });
+
+  it("with a name that is too long is refused in words", async () => {
+    const name = "a".repeat(51);
+    await scene.create(name, { instances: 1 });
+    const cluster = await scene.waitStatus(name, "the phase", (it) => it.phase === "Invalid cluster definition");
+    expect(cluster.status?.phaseReason).toContain("metadata.name");
+  });
+
+  it("with an image that cannot be pulled says so", async () => {
+    scene.node.holdJobs.add("noimage-1-initdb");
+    await scene.create("noimage", { instances: 1, imageName: "example.org/none:17" });
+    await scene.waitStatus("noimage", "the job", (it) => it.jobCount === 1);
+    await aJobPod("noimage", {
+      phase: "Pending",
+      containerStatuses: [
+        {
+          name: "initdb",
+          image: "example.org/none:17",
+          imageID: "",
+          ready: false,
+          restartCount: 0,
+          state: { waiting: { reason: "ErrImagePull", message: "not found" } },
+        },
+      ],
+    });
+    const cluster = await scene.waitStatus("noimage", "the reason", (it) =>
+      (it.phaseReason ?? "").includes("ErrImagePull"),
+    );
+    expect(cluster.status?.phase).toBe("Setting up primary");
+    await expect.poll(() => reasonsOf("noimage"), { timeout: 5_000 }).toContain("InstanceCannotStart");
+  });
+
+  it("with an impossible affinity says so", async () => {
+    scene.node.holdJobs.add("nowhere-1-initdb");
+    await scene.create("nowhere", { instances: 1, affinity: { nodeSelector: { none: "such" } } });
+    await scene.waitStatus("nowhere", "the job", (it) => it.jobCount === 1);
+    const message = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.";
+    await aJobPod("nowhere", {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
+    });
+    await scene.waitStatus("nowhere", "the reason", (it) => (it.phaseReason ?? "").includes("cannot be scheduled"));
+  });
+
+  it("whose names are taken by somebody else says which", async () => {
+    await world.api.create(resources.services, {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { namespace: scene.namespace, name: "taken-rw" },
+      spec: { ports: [{ port: 1 }] },
+    });
+    await scene.create("taken", { instances: 1 });
+    const cluster = await scene.waitStatus(
+      "taken",
+      "the phase",
+      (it) => it.phase === "Unable to create required cluster objects",
+    );
+    expect(cluster.status?.phaseReason).toContain("taken-rw");
+    await world.api.delete(resources.services, { namespace: scene.namespace, name: "taken-rw" });
+    await scene.waitHealthy("taken", 1);
+  });
+});
+
+/** The pod that a Job controller would have made, with a status of its own. */
+async function aJobPod(cluster: string, status: object): Promise<void> {
+  const job = await scene.find(resources.jobs, `${cluster}-1-initdb`);
+  const template = job?.spec?.template;
+  if (!template?.spec) throw new Error(`cluster ${cluster} has no initdb job`);
+  const pod = await world.api.create(resources.pods, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { namespace: scene.namespace, name: `${cluster}-1-initdb-x`, labels: template.metadata?.labels ?? {} },
+    spec: template.spec,
+  });
+  const key = { namespace: scene.namespace, name: pod.metadata.name ?? "" };
+  await world.api.patch(resources.pods, key, { type: "merge", body: { status } }, { subresource: "status" });
+}
