@@ -24,7 +24,10 @@ function prefixedVolume(volume: Volume): Volume {
 function prefixedMounts(container: Container): Container {
   const volumeMounts = (container.volumeMounts ?? []).map((mount) => {
     if (mount.mountPath.startsWith(`${paths.tablespaces}/`)) return { ...mount, name: prefixed("tbs-", mount.name) };
-    return mount.mountPath.startsWith("/extensions/") ? { ...mount, name: prefixed("ext-", mount.name) } : mount;
+    if (!mount.mountPath.startsWith("/extensions/")) return mount;
+    // Images can only be mounted read-only, so the flag says nothing.
+    const { readOnly: _, ...rest } = mount;
+    return { ...rest, name: prefixed("ext-", mount.name) };
   });
   return { ...container, volumeMounts };
 }
