@@ -51,7 +51,9 @@ describe.each([1, 7, 64, 100_000])("CSV log in pieces of %i bytes", (piece) => {
   });
 
   it("loses only the broken line when it ends inside quotes", () => {
-    const torn = line("torn").trimEnd().replace(/"[^"]*$/, "");
+    const torn = line("torn")
+      .trimEnd()
+      .replace(/"[^"]*$/, "");
     const result = run(`${line("a")}${torn}\n${line("b")}${line("c\nd")}`, piece);
     expect(result.messages).toEqual(["a", "b", "c\nd"]);
     expect(result.broken).toHaveLength(1);
@@ -69,7 +71,9 @@ describe.each([1, 7, 64, 100_000])("CSV log in pieces of %i bytes", (piece) => {
   });
 
   it("recovers when the quotes of a record that is too long are not paired", () => {
-    const torn = line(`x${"z".repeat(5000)}`).trimEnd().replace(/"[^"]*$/, "");
+    const torn = line(`x${"z".repeat(5000)}`)
+      .trimEnd()
+      .replace(/"[^"]*$/, "");
     expect(run(`${line("a")}${torn}\n${line("b")}${line("c")}`, piece, 1000).messages.slice(-1)).toEqual(["c"]);
   });
 });
