@@ -1,4 +1,5 @@
-import { Pool } from "undici";
+import request from "undici/lib/api/api-request.js";
+import Pool from "undici/lib/dispatcher/pool.js";
 import type { KubeConnection } from "./connection.ts";
 
 export interface HttpRequest {
@@ -65,19 +66,19 @@ export function createHttpTransport(connection: KubeConnection, options: HttpTra
   const requests = new Pool(origin, { ...shared, connections: options.maxConnections });
   const streams = new Pool(origin, { ...shared, connections: null });
   return {
-    async send(request, { stream = false, freshToken = false } = {}) {
+    async send({ method, path, query, body, contentType, signal }, { stream = false, freshToken = false } = {}) {
       const token = connection.token?.({ fresh: freshToken });
-      const answer = await (stream ? streams : requests).request({
-        method: request.method,
-        path: prefix + request.path + formatQuery(request.query),
-        signal: request.signal,
+      const answer = await request.call(stream ? streams : requests, {
+        method,
+        path: prefix + path + formatQuery(query),
+        signal,
         headers: {
           accept: "application/json",
           "user-agent": options.userAgent,
           ...(token ? { authorization: `Bearer ${token}` } : {}),
-          ...(request.body === undefined ? {} : { "content-type": request.contentType ?? "application/json" }),
+          ...(body === undefined ? {} : { "content-type": contentType ?? "application/json" }),
         },
-        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const retryAfter = answer.headers["retry-after"];
       return {

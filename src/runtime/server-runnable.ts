@@ -14,6 +14,8 @@ export interface ServerRunnableOptions {
   drainMs?: number;
 }
 
+const pollMs = 50;
+
 /** Runs a server as a part of a program; ready once it listens, failed when its listener fails. */
 export function createServerRunnable(options: ServerRunnableOptions): Runnable {
   const { server } = options;
@@ -40,11 +42,15 @@ export function createServerRunnable(options: ServerRunnableOptions): Runnable {
 }
 
 async function close({ server, clock, drainMs }: ServerRunnableOptions): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections?.();
-  const drained = new AbortController();
-  const bound = clock.sleep(drainMs ?? 5_000, drained.signal).catch(() => undefined);
-  await Promise.race([closed, bound]);
-  drained.abort();
+  let open = true;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
+    open = false;
+  });
+  const deadline = clock.monotonicMs() + (drainMs ?? 5_000);
+  while (open && clock.monotonicMs() < deadline) {
+    // Connections that clients keep open become idle only once their last answer is through.
+    server.closeIdleConnections?.();
+    await Promise.race([closed, clock.sleep(pollMs)]);
+  }
   server.closeAllConnections?.();
 }
