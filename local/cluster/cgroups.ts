@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../process/wait.ts";
+import { clusterKey } from "./folders.ts";
 
-/** Parent control group of every container of a clone's local cluster. */
-export function cgroupParent(clone: string): string {
-  return `/cnpg-ts-${clone}`;
+/** Parent control group of every container of the local cluster in that folder. */
+export function cgroupParent(root: string): string {
+  return `/cnpg-ts-${clusterKey(root)}`;
 }
 
 export interface Hierarchy {

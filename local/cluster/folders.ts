@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** The clone that this file belongs to. */
 export const projectRoot = join(import.meta.dirname, "..", "..");
+
+/** Folder that holds one folder for each clone, unless the user chooses another place. */
+const defaultParent = "/var/lib/cnpg-ts";
 
 /** Where everything of one clone's local cluster is kept: one folder, outside of HOME and of the clone. */
 export function stateFolder(
@@ -10,12 +13,17 @@ export function stateFolder(
   clone: string = projectRoot,
 ): string {
   const chosen = env["CNPG_TS_STATE"];
-  return chosen === undefined || chosen === "" ? join("/var/lib/cnpg-ts", cloneKey(clone)) : chosen;
+  return chosen === undefined || chosen === "" ? join(defaultParent, pathKey(clone)) : chosen;
 }
 
-/** Short name of a clone, different for each path. */
-export function cloneKey(clone: string): string {
-  return createHash("sha256").update(clone).digest("hex").slice(0, 8);
+/** Short name of a cluster, different for each state folder. */
+export function clusterKey(root: string): string {
+  return dirname(root) === defaultParent ? basename(root) : pathKey(root);
+}
+
+/** Short name of a folder, different for each path. */
+export function pathKey(path: string): string {
+  return createHash("sha256").update(path).digest("hex").slice(0, 8);
 }
 
 export interface ClusterFolders {

@@ -5,7 +5,7 @@ import { startNamespaces } from "../process/namespaces.ts";
 import { listProcesses } from "../process/processes.ts";
 import { waitFor } from "../process/wait.ts";
 import { cgroupParent, createCgroups, removeCgroups } from "./cgroups.ts";
-import { type ClusterFolders, cloneKey, projectRoot } from "./folders.ts";
+import type { ClusterFolders } from "./folders.ts";
 import { ensureNodePrograms } from "./image/pack.ts";
 import { type ClusterState, writeState } from "./state.ts";
 
@@ -22,7 +22,7 @@ export async function ensureMachine(folders: ClusterFolders, state: ClusterState
   await destroyMachine(folders, state);
   rmSync(folders.records, { recursive: true, force: true });
   mkdirSync(folders.records, { recursive: true });
-  createCgroups(cgroupParent(cloneKey(projectRoot)));
+  createCgroups(cgroupParent(folders.root));
   const programs = await ensureNodePrograms();
   state.machine = await startNamespaces([programs.pause, folders.root], join(folders.logs, "namespaces.log"));
   writeState(folders.stateFile, state);
@@ -35,7 +35,7 @@ export async function destroyMachine(folders: ClusterFolders, state: ClusterStat
     signal(machine, "SIGKILL");
     await waitFor("end of the cluster's processes", async () => !isAlive(machine), { timeoutMs: 30_000 });
   }
-  await removeCgroups(cgroupParent(cloneKey(projectRoot)));
+  await removeCgroups(cgroupParent(folders.root));
   delete state.machine;
 }
 

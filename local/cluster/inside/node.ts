@@ -11,7 +11,7 @@ import { renderCniConfig } from "../config/cni.ts";
 import { containerdSocket, renderContainerdConfig } from "../config/containerd.ts";
 import { renderKubeProxyConfig } from "../config/kube-proxy.ts";
 import { renderKubeletConfig } from "../config/kubelet.ts";
-import { type ClusterFolders, cloneKey, type NodeFolders, nodeFolders, projectRoot } from "../folders.ts";
+import { type ClusterFolders, type NodeFolders, nodeFolders, projectRoot } from "../folders.ts";
 import { ensureImage } from "../images.ts";
 import { Daemons } from "./daemon.ts";
 import { setUpNodeLinks } from "./links.ts";
@@ -68,7 +68,7 @@ async function startKubelet(
     authorityFile: certificatePaths(folders.pki).authority,
     certificateFile: credentials.certificateFile,
     keyFile: credentials.keyFile,
-    cgroupParent: cgroupParent(cloneKey(projectRoot)),
+    cgroupParent: cgroupParent(folders.root),
     podLogs: own.podLogs,
     volumePlugins: join(own.root, "volume-plugins"),
   });
