@@ -17,16 +17,11 @@ const password = "0123456789".padEnd(64, "x");
 /** All children of a cluster as they are first made; certificates apart, which are random. */
 export function buildChildren({ cluster, context, pullSecret }: GoldenCase): object[] {
   const complete = applyDefaults(applySchemaDefaults("Cluster", cluster), { mode: "enforce", settings: context });
-  const isObject = (object: object | undefined): object is object => object !== undefined;
   return [
     ...(wantsSuperuserSecret(complete) ? [buildSuperuserSecret(complete, password, context)] : []),
     buildApplicationSecret(complete, password, context),
-    ...desiredServices(complete, context)
-      .map(({ service }) => service)
-      .filter(isObject),
-    ...desiredDisruptionBudgets(complete, context)
-      .map(({ budget }) => budget)
-      .filter(isObject),
+    ...desiredServices(complete, context).flatMap(({ service }) => service ?? []),
+    ...desiredDisruptionBudgets(complete, context).flatMap(({ budget }) => budget ?? []),
     buildServiceAccount(complete, context, { pullSecret }),
     buildRole(complete, context),
     buildRoleBinding(complete, context),

@@ -341,7 +341,7 @@ const rows: [rule: string, good: ClusterParts, bad: ClusterParts, refusals: stri
     {
       spec: {
         podSelectorRefs: [{ name: "a", selector: {} }],
-        postgresql: { pg_hba: ["host all all ${podselector:a} scram-sha-256"] },
+        postgresql: { pg_hba: [`host all all \${podselector:a} scram-sha-256`] },
       },
     },
     {
@@ -349,17 +349,17 @@ const rows: [rule: string, good: ClusterParts, bad: ClusterParts, refusals: stri
         podSelectorRefs: [{ name: "a", selector: {} }],
         postgresql: {
           pg_hba: [
-            "host all all ${node:a} md5",
-            "host all all ${podselector:b} md5",
-            "${podselector:a} ${podselector:a}",
+            `host all all \${node:a} md5`,
+            `host all all \${podselector:b} md5`,
+            `\${podselector:a} \${podselector:a}`,
           ],
         },
       },
     },
     [
-      'spec.postgresql.pg_hba[0]: Invalid value: "host all all ${node:a} md5": unknown descriptor type: node',
-      'spec.postgresql.pg_hba[1]: Invalid value: "host all all ${podselector:b} md5": pod selector not found: b',
-      'spec.postgresql.pg_hba[2]: Invalid value: "${podselector:a} ${podselector:a}": at most one podselector reference is allowed per line',
+      `spec.postgresql.pg_hba[0]: Invalid value: "host all all \${node:a} md5": unknown descriptor type: node`,
+      `spec.postgresql.pg_hba[1]: Invalid value: "host all all \${podselector:b} md5": pod selector not found: b`,
+      `spec.postgresql.pg_hba[2]: Invalid value: "\${podselector:a} \${podselector:a}": at most one podselector reference is allowed per line`,
     ],
   ],
   [
@@ -397,12 +397,12 @@ const rows: [rule: string, good: ClusterParts, bad: ClusterParts, refusals: stri
   ],
   [
     "extension environment",
-    extension({ env: [{ name: "HOME", value: "${image_root}/x $${literal}" }] }),
+    extension({ env: [{ name: "HOME", value: `\${image_root}/x $\${literal}` }] }),
     extension({
       env: [
         { name: "PGX", value: "" },
         { name: "PATH", value: "" },
-        { name: "A", value: "${other}" },
+        { name: "A", value: `\${other}` },
         { name: "A", value: "" },
       ],
     }),
