@@ -45,6 +45,7 @@ export async function createInstanceContext(
     processes,
     kube: await connectKube(bootClock, settings.environment),
     sql: createSqlConnector(),
+    localSessions: new Set(),
     clock: bootClock,
     random: systemRandom,
     logger,

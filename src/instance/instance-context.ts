@@ -19,6 +19,8 @@ export interface InstanceContext {
   processes: Processes;
   kube: KubeApi;
   sql: SqlRawConnector;
+  /** Sessions that our parts keep open to the local server. */
+  localSessions: Set<{ close(): Promise<void> }>;
   clock: Clock;
   random: Random;
   logger: Logger;

@@ -8,6 +8,16 @@ function survives(error: unknown): boolean {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith("57P") && !code.startsWith("08");
 }
 
+function isEndOfSession(error: unknown): boolean {
+  const code = String((error as { code?: unknown }).code ?? "");
+  return code === "CONNECTION_LOST" || code.startsWith("57P");
+}
+
+/** Closes every session of ours; a smart stop waits for all that are open, whoever they belong to. */
+export async function closeLocalSessions(context: InstanceContext): Promise<void> {
+  await Promise.all([...context.localSessions].map((sql) => sql.close()));
+}
+
 /** One superuser session over the local socket, opened when needed and opened anew when it broke. */
 export class LocalSql {
   readonly #context: InstanceContext;
@@ -17,6 +27,7 @@ export class LocalSql {
 
   constructor(context: InstanceContext, options: { database?: string; queryTimeoutMs?: number } = {}) {
     this.#context = context;
+    context.localSessions.add(this);
     this.#database = options.database ?? "postgres";
     this.#queryTimeoutMs = options.queryTimeoutMs;
   }
@@ -46,7 +57,7 @@ export class LocalSql {
       if (this.#session === opening) this.#session = undefined;
       opening.then((session) => session.close()).catch(() => undefined);
       // A session from before a restart of PostgreSQL tells of its end only when it is used.
-      if (reused && (error as { code?: unknown }).code === "CONNECTION_LOST") return this.query<R>(text, values);
+      if (reused && isEndOfSession(error)) return this.query<R>(text, values);
       throw error;
     }
   }

@@ -118,7 +118,7 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
   const terminate = () => void lifecycle.terminate(state.isolated ? "isolated" : "signal", 0);
   process.on("SIGTERM", terminate);
   process.on("SIGINT", terminate);
-  host.lost.then(() => {
+  void host.lost.then(() => {
     if (!finished) process.exit(1);
   });
 

@@ -1,6 +1,6 @@
 import type { StopMode, StopPlan } from "../plan/instance/shutdown.ts";
 import type { InstanceContext } from "./instance-context.ts";
-import { withSession } from "./local-sql.ts";
+import { closeLocalSessions, withSession } from "./local-sql.ts";
 import type { Postmaster } from "./postmaster.ts";
 
 const severity: Record<StopMode, number> = { smart: 0, fast: 1, immediate: 2 };
@@ -64,6 +64,8 @@ export class StopRun {
       this.#context.logger.info("Shutting down instance", { mode, limitMs: step?.limitMs ?? null });
       const exited = this.#postmaster.exited();
       this.#postmaster.stop(mode);
+      // From here on no new session is let in, so none of ours comes back.
+      void closeLocalSessions(this.#context);
       const outcome = await this.#race(exited, step?.limitMs ?? killAfterMs);
       if (outcome === "exited") break;
       mode = this.#next(mode, outcome === "escalated");

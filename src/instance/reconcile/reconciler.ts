@@ -189,11 +189,9 @@ export class Reconciler {
         await demote(context, cluster, { rewind: role.rewind, signal });
         // The files of a standby differ from those of a primary.
         return 0;
-      case "primary":
-        if (role.claimCurrent && cluster.status?.currentPrimary === undefined) await status.claimPrimary(signal);
-        break;
       case "stop":
         return this.#stopOldPrimary(role);
+      case "primary":
       case "promote":
       case "standby":
         break;
@@ -206,6 +204,8 @@ export class Reconciler {
     context.state.fenced = isFenced(parseFencing(cluster), context.settings.podName);
     if (!context.state.fenced) {
       if (role.kind === "primary" && !(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
+      // After the lease: once there is a current primary, a lease without a history can't be claimed freely any more.
+      if (role.kind === "primary" && role.claimCurrent) await status.claimPrimary(signal);
       await lifecycle.start();
     }
     this.#initialized = true;

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { createHash, X509Certificate } from "node:crypto";
 import {
   chownSync,
   copyFileSync,
@@ -13,6 +14,7 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import { bundleProgram, programs } from "../../../images/bundle.ts";
 import { buildLauncher } from "../../../launcher/build.ts";
 import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
@@ -174,6 +176,25 @@ export class Lab {
     ]);
   }
 
+  /** Fingerprint of the key in the operator's certificate, as the operator registers it. */
+  operatorFingerprint(): string {
+    const certificate = new X509Certificate(readFileSync(join(this.root, "operator.crt")));
+    const key = certificate.publicKey.export({ type: "spki", format: "der" });
+    return createHash("sha256").update(key).digest("hex");
+  }
+
+  async renewServerCertificate(): Promise<void> {
+    const { cert, key } = await this.#authority.issue("lab-rw");
+    const stringData = { "tls.crt": cert, "tls.key": key };
+    await this.apply({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "lab-server" },
+      type: "kubernetes.io/tls",
+      stringData,
+    });
+  }
+
   async lease(): Promise<{ spec: Record<string, unknown>; metadata: { annotations?: Record<string, string> } }> {
     return JSON.parse(await this.plane.kubectl(["get", "lease", clusterName, "-n", namespace, "-o", "json"]));
   }
@@ -188,6 +209,7 @@ export class Lab {
       local: await choosePort(),
       metrics: await choosePort(),
     });
+    await made.installLauncher();
     this.#instances.set(name, made);
     return made;
   }
@@ -213,6 +235,13 @@ interface InstancePorts {
   metrics: number;
 }
 
+export interface RunOptions {
+  /** Under the real launcher as PID 1 of a namespace of its own. */
+  launcher?: boolean;
+  /** UID of the pod; the same for each container of one pod. */
+  podUid?: string;
+}
+
 /** One instance: a data volume, a scratch volume and at most one running manager. */
 export class LabInstance {
   readonly lab: Lab;
@@ -223,6 +252,7 @@ export class LabInstance {
   output = "";
   #child: ChildProcess | undefined;
   #exit: Promise<number | string> | undefined;
+  #kept = false;
 
   constructor(lab: Lab, name: string, ports: InstancePorts) {
     this.lab = lab;
@@ -293,7 +323,7 @@ export class LabInstance {
   }
 
   /** Starts the manager: alone, or under the real launcher as PID 1 of a namespace. */
-  run(options: { launcher?: boolean; podUid?: string } = {}): void {
+  run(options: RunOptions = {}): void {
     if (this.#child) throw new Error(`${this.name} runs already`);
     const environment = this.#environment(this.name, options.podUid ?? `uid-of-${this.name}`);
     const args = ["instance", "run", "--status-port-tls", "--log-level=info"];
@@ -334,8 +364,14 @@ export class LabInstance {
 
   /** Kills manager and PostgreSQL, as the end of a container does. */
   async kill(): Promise<void> {
+    this.#kept = false;
     const child = this.#child;
     child?.kill("SIGKILL");
+    this.killPostgres();
+    if (child) await this.#exit;
+  }
+
+  killPostgres(): void {
     for (const pid of this.postgresProcesses()) {
       try {
         process.kill(pid, "SIGKILL");
@@ -343,7 +379,20 @@ export class LabInstance {
         // Ended meanwhile.
       }
     }
-    if (child) await this.#exit;
+  }
+
+  /** Starts the manager, and starts it again whenever it ends, as the kubelet does. */
+  keep(options: RunOptions = {}): void {
+    this.#kept = true;
+    this.run(options);
+    void this.#exit?.then(() => {
+      if (this.#kept) this.keep(options);
+    });
+  }
+
+  /** Lets the manager end without being started again. */
+  release(): void {
+    this.#kept = false;
   }
 
   /** Server processes of this instance, by their working folder. */
@@ -397,6 +446,32 @@ export class LabInstance {
     });
   }
 
+  /** Serial number of the certificate that the status port shows. */
+  peerSerial(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connectTls({ host: "127.0.0.1", port: this.ports.status, rejectUnauthorized: false }, () => {
+        const { serialNumber } = socket.getPeerCertificate();
+        socket.destroy();
+        resolve(serialNumber);
+      });
+      socket.on("error", reject);
+    });
+  }
+
+  async metrics(): Promise<{ status: number; body: string }> {
+    const answer = await fetch(`http://127.0.0.1:${this.ports.metrics}/metrics`);
+    return { status: answer.status, body: await answer.text() };
+  }
+
+  /** What pg_controldata prints. */
+  control(): string {
+    return execFileSync(join(this.lab.binDir, "pg_controldata"), ["-D", this.pgData]).toString();
+  }
+
+  volumeEntries(): string[] {
+    return readdirSync(this.volume);
+  }
+
   async status(): Promise<PostgresStatus> {
     const { status, body } = await this.get("/pg/status");
     if (status !== 200) throw new Error(`${this.name}: ${status} ${body}`);
@@ -411,10 +486,9 @@ export class LabInstance {
     );
   }
 
-  /** Runs SQL as the superuser over the socket and gives the output's text. */
-  psql(sql: string, database = "postgres"): string {
-    const args = [
-      "-XAtq",
+  #psqlCommand(sql: string, database: string): [string, string[]] {
+    const as = [`--reuid=${this.lab.user.uid}`, `--regid=${this.lab.user.gid}`, "--clear-groups"];
+    const target = [
       "-h",
       join(this.scratch, "run"),
       "-p",
@@ -424,16 +498,24 @@ export class LabInstance {
       "-d",
       database,
     ];
-    return execFileSync("setpriv", [
-      `--reuid=${this.lab.user.uid}`,
-      `--regid=${this.lab.user.gid}`,
-      "--clear-groups",
-      join(this.lab.binDir, "psql"),
-      ...args,
-      "-c",
-      sql,
-    ])
-      .toString()
-      .trim();
+    return ["setpriv", [...as, join(this.lab.binDir, "psql"), "-XAtq", ...target, "-c", sql]];
+  }
+
+  /** Runs SQL as the superuser over the socket and gives the output's text. */
+  psql(sql: string, database = "postgres"): string {
+    const [program, args] = this.#psqlCommand(sql, database);
+    try {
+      return execFileSync(program, args, { stdio: ["ignore", "pipe", "pipe"] })
+        .toString()
+        .trim();
+    } catch (error) {
+      throw new Error(`psql on ${this.name}: ${(error as { stderr?: Buffer }).stderr?.toString().trim() ?? error}`);
+    }
+  }
+
+  /** A session that stays open while its statement runs. */
+  session(sql: string): ChildProcess {
+    const [program, args] = this.#psqlCommand(sql, "postgres");
+    return spawn(program, args, { stdio: "ignore" });
   }
 }

@@ -43,8 +43,14 @@ export class SwitchProxy {
     });
   }
 
-  close(): Promise<void> {
+  /** Leads nowhere and ends what is open. */
+  cut(): void {
+    this.target = 0;
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): Promise<void> {
+    this.cut();
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 }
