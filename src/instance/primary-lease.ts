@@ -79,7 +79,7 @@ export class PrimaryLease {
 
   /** Whether the right to write is good at this moment. */
   get held(): boolean {
-    return this.#held && this.#options.clock.monotonicMs() - this.#renewedAt < this.timings.leaseDurationMs;
+    return this.#held && this.#options.clock.monotonicMs() - this.#renewedAt < this.timings.renewDeadlineMs;
   }
 
   get timings(): LeaseTimings {

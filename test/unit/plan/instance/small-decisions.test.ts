@@ -1,0 +1,126 @@
+import { describe, expect, test } from "vitest";
+import { formatFolderTimestamp, planBootstrapTarget } from "../../../../src/plan/instance/bootstrap-target.ts";
+import { planFencing } from "../../../../src/plan/instance/fencing.ts";
+import { type PasswordWish, planPasswords } from "../../../../src/plan/instance/passwords.ts";
+import {
+  type PendingRestartView,
+  planPendingRestart,
+  reportsPendingRestart,
+} from "../../../../src/plan/instance/pending-restart.ts";
+import { errorDelayMs, resyncMs } from "../../../../src/plan/instance/requeue.ts";
+import { planRewind, type RewindView } from "../../../../src/plan/instance/rewind.ts";
+
+test.each([
+  [false, false, "none"],
+  [true, false, "fence"],
+  [true, true, "none"],
+  [false, true, "unfence"],
+] as const)("fencing: annotated %s, fenced %s", (annotated, fenced, expected) => {
+  expect(planFencing({ annotated, fenced })).toBe(expected);
+});
+
+describe("planBootstrapTarget", () => {
+  const now = Date.UTC(2026, 10, 30, 1, 2, 3);
+  test("nothing there", () => {
+    expect(planBootstrapTarget({ exists: false, controlReadable: false, now })).toEqual({ kind: "none" });
+  });
+  test("what may be data is renamed", () => {
+    expect(planBootstrapTarget({ exists: true, controlReadable: true, now })).toMatchObject({
+      kind: "rename",
+      suffix: "20261130t010203Z",
+    });
+  });
+  test("what can't be data is removed", () => {
+    expect(planBootstrapTarget({ exists: true, controlReadable: false, now }).kind).toBe("remove");
+  });
+  test("the suffix has the form of the original", () => {
+    expect(formatFolderTimestamp(now)).toMatch(/^\d{8}t\d{6}Z$/);
+  });
+});
+
+describe("planRewind", () => {
+  const clean: RewindView = {
+    cleanShutdown: true,
+    timeline: 1,
+    checkpoint: 100n,
+    primaryTimeline: 2,
+    switchPoint: 228n,
+  };
+  test.each<[string, Partial<RewindView>, boolean]>([
+    ["orderly switchover", {}, false],
+    ["crashed", { cleanShutdown: false }, true],
+    ["crashed on the same timeline", { cleanShutdown: false, primaryTimeline: 1 }, true],
+    ["same timeline", { primaryTimeline: 1, switchPoint: undefined }, false],
+    ["the last record was not replayed", { switchPoint: 100n }, true],
+    ["wrote past the switch", { switchPoint: 50n }, true],
+    ["foreign history", { switchPoint: undefined }, true],
+  ])("%s", (_name, change, needed) => {
+    expect(planRewind({ ...clean, ...change }).needed).toBe(needed);
+  });
+});
+
+describe("planPendingRestart", () => {
+  const base: PendingRestartView = {
+    pending: true,
+    decrease: false,
+    actingPrimary: true,
+    instances: 3,
+    updateStrategy: "unsupervised",
+    phase: "Cluster in healthy state",
+  };
+  test.each<[string, Partial<PendingRestartView>, object]>([
+    ["nothing pending", { pending: false }, { kind: "none" }],
+    ["primary of several: the replicas go first", {}, { kind: "none" }],
+    ["primary alone", { instances: 1 }, { kind: "setPhase", phase: "Applying configuration" }],
+    ["replica", { actingPrimary: false }, { kind: "setPhase", reason: "PostgreSQL configuration changed" }],
+    ["phase set already", { actingPrimary: false, phase: "Applying configuration" }, { kind: "none" }],
+    ["decrease on the primary", { decrease: true }, { kind: "restart", phase: "Applying configuration" }],
+    [
+      "decrease, supervised",
+      { decrease: true, updateStrategy: "supervised" },
+      { kind: "setPhase", phase: "Waiting for user action", reason: "User must issue a supervised switchover" },
+    ],
+    ["decrease on a replica", { decrease: true, actingPrimary: false }, { kind: "setPhase" }],
+  ])("%s", (_name, change, expected) => {
+    expect(planPendingRestart({ ...base, ...change })).toMatchObject(expected);
+  });
+
+  const report = { pending: true, decrease: true, isPrimary: false, replicaCluster: false, controlHigher: true };
+  test.each([
+    ["replica before the primary's restart", {}, false],
+    ["replica, control file unreadable", { controlHigher: undefined }, false],
+    ["replica after the primary's restart", { controlHigher: false }, true],
+    ["replica with an increase", { decrease: false }, true],
+    ["primary", { isPrimary: true }, true],
+    ["replica cluster", { replicaCluster: true }, true],
+    ["nothing pending", { pending: false }, false],
+  ])("reports: %s", (_name, change, expected) => {
+    expect(reportsPendingRestart({ ...report, ...change })).toBe(expected);
+  });
+});
+
+describe("planPasswords", () => {
+  const app: PasswordWish = { kind: "secret", user: "app", password: "p", passthrough: false, version: "7" };
+  const none: PasswordWish = { kind: "none", user: "postgres" };
+  test("applies what is new", () => {
+    expect(planPasswords({ canWrite: true, wishes: [app, none], applied: new Map() })).toEqual([app, none]);
+  });
+  test("leaves what is applied", () => {
+    const applied = new Map([
+      ["app", "7"],
+      ["postgres", ""],
+    ]);
+    expect(planPasswords({ canWrite: true, wishes: [app, none], applied })).toEqual([]);
+  });
+  test("applies a new version", () => {
+    expect(planPasswords({ canWrite: true, wishes: [app], applied: new Map([["app", "6"]]) })).toEqual([app]);
+  });
+  test("does nothing where nothing can be written", () => {
+    expect(planPasswords({ canWrite: false, wishes: [app], applied: new Map() })).toEqual([]);
+  });
+});
+
+test("errors are retried soon at first and never later than the next pass anyway", () => {
+  expect([1, 2, 3].map(errorDelayMs)).toEqual([250, 500, 1_000]);
+  expect(errorDelayMs(50)).toBe(resyncMs);
+});
