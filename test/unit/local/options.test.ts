@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { parseStartOptions, parseStopOptions } from "../../../local/options.ts";
+import { UserError } from "../../../local/terminal/user-error.ts";
+
+describe("options of npm start", () => {
+  it("default to the local cluster with the quickstart", () => {
+    expect(parseStartOptions([])).toEqual({ help: false, context: undefined, registry: undefined, quickstart: true });
+  });
+
+  it("take the user's cluster and registry, without a slash at the end", () => {
+    expect(parseStartOptions(["--context", "prod", "--registry=host:5000/team/", "--no-quickstart"])).toEqual({
+      help: false,
+      context: "prod",
+      registry: "host:5000/team",
+      quickstart: false,
+    });
+  });
+
+  it.each([
+    [["--context", "prod"], /--registry/],
+    [["--registry", "host"], /--context/],
+    [["--contxt", "prod"], /--contxt.*--help/],
+    [["extra"], /extra.*--help/],
+    [["--context"], /--context.*--help/],
+  ])("refuse %j in one line", (args, message) => {
+    expect(() => parseStartOptions(args)).toThrow(UserError);
+    expect(() => parseStartOptions(args)).toThrow(message);
+  });
+
+  it("show help whatever else is missing", () => {
+    expect(parseStartOptions(["--help", "--context", "prod"]).help).toBe(true);
+  });
+});
+
+describe("options of npm stop", () => {
+  it("keep data unless told otherwise", () => {
+    expect(parseStopOptions([])).toEqual({ help: false, purge: false });
+    expect(parseStopOptions(["--purge"])).toEqual({ help: false, purge: true });
+    expect(() => parseStopOptions(["--all"])).toThrow(/--all.*--help/);
+  });
+});

@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { cacheKey, cacheRoot } from "../../../local/tools/cache.ts";
+import { buildArguments, type GoTool, goTools } from "../../../local/tools/catalogue.ts";
+
+const tool: GoTool = {
+  name: "a",
+  module: "m",
+  package: "example.org/a",
+  tags: "x y",
+  variables: { v: "1" },
+  about: "",
+};
+
+describe("building a tool", () => {
+  it("passes tags and link-time values as one argument each", () => {
+    expect(buildArguments(tool, "/out/a")).toEqual([
+      "build",
+      "-trimpath",
+      "-tags",
+      "x y",
+      "-ldflags",
+      "-s -w -X v=1",
+      "-o",
+      "/out/a",
+      "example.org/a",
+    ]);
+  });
+
+  it.each([...goTools])("$name is a tool of its module's go.mod", ({ module, package: path }) => {
+    expect(readFileSync(`local/tools/${module}/go.mod`, "utf8")).toContain(path);
+  });
+});
+
+describe("the cache of built tools", () => {
+  const key = cacheKey("mod", "sum", [tool], "x64");
+
+  it.each([
+    ["a pinned version", cacheKey("mod2", "sum", [tool], "x64")],
+    ["a sum", cacheKey("mod", "sum2", [tool], "x64")],
+    ["a build flag", cacheKey("mod", "sum", [{ ...tool, tags: "x" }], "x64")],
+    ["the processor", cacheKey("mod", "sum", [tool], "arm64")],
+    ["where text ends", cacheKey("mods", "um", [tool], "x64")],
+  ])("has another key for another %s", (_, other) => {
+    expect(other).not.toBe(key);
+  });
+
+  it("has the same key for another progress text", () => {
+    expect(cacheKey("mod", "sum", [{ ...tool, about: "an hour" }], "x64")).toBe(key);
+  });
+
+  it("lies where the user keeps caches", () => {
+    expect(cacheRoot({ XDG_CACHE_HOME: "/c", HOME: "/h" })).toBe("/c/cnpg-ts");
+    expect(cacheRoot({ HOME: "/h" })).toBe("/h/.cache/cnpg-ts");
+  });
+});
