@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -33,7 +33,7 @@ function tsx(script: string, ...args: string[]): () => Promise<Outcome> {
 }
 
 /** Runs test folders and counts tests from vitest's own report; a run without a report or without tests is a failure. */
-function tests(folders: readonly string[], workers: number): () => Promise<Outcome> {
+function tests(folders: readonly string[], workers: number, timeoutSeconds = 60): () => Promise<Outcome> {
   return async () => {
     const present = folders.filter((folder) => existsSync(folder));
     const scratch = mkdtempSync(join(tmpdir(), "cnpg-ts-test-"));
@@ -43,6 +43,7 @@ function tests(folders: readonly string[], workers: number): () => Promise<Outco
       "run",
       ...present,
       `--maxWorkers=${workers}`,
+      `--testTimeout=${timeoutSeconds * 1000}`,
       "--reporter=default",
       "--reporter=json",
       `--outputFile.json=${report}`,
@@ -65,6 +66,16 @@ function tests(folders: readonly string[], workers: number): () => Promise<Outco
   };
 }
 
+/** Brings the local Kubernetes up when it is not running, and takes it down again afterwards in that case. */
+async function e2e(): Promise<Outcome> {
+  const info = spawnSync(node, ["--import", "tsx", "local/info.ts"], { encoding: "utf8" });
+  const running = info.status === 0 && (JSON.parse(info.stdout) as { running?: boolean }).running === true;
+  const started = await run(node, ["--import", "tsx", "local/start.ts", "--no-quickstart"]);
+  const outcome = started === 0 ? await tests(["test/e2e"], 1, 600)() : { passed: 0, failed: 1 };
+  if (!running && (await run(node, ["--import", "tsx", "local/stop.ts"])) !== 0) outcome.failed += 1;
+  return outcome;
+}
+
 const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
   lint: { about: "format, lint rules and import boundaries", run: check("node_modules/.bin/biome", "check", ".") },
   typecheck: { about: "TypeScript", run: check(node, "node_modules/typescript/bin/tsc", "-p", ".") },
@@ -78,21 +89,13 @@ const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
   contract: {
     about: "real API server, real PostgreSQL",
     run: tests(
-      [
-        "test/contract/crds",
-        "test/contract/kube",
-        "test/contract/sql",
-        "test/contract/metrics",
-        "test/contract/instance",
-        "test/contract/operator",
-        "test/contract/constructs",
-        "test/contract/images",
-        "test/contract/pki",
-      ],
+      readdirSync("test/contract")
+        .filter((folder) => folder !== "launcher")
+        .map((folder) => `test/contract/${folder}`),
       1,
     ),
   },
-  e2e: { about: "whole programs on the local Kubernetes", run: tests(["test/e2e"], 1) },
+  e2e: { about: "whole programs on the local Kubernetes", run: e2e },
 };
 
 const order = ["lint", "typecheck", "drift", "synth", "unit", "launcher", "contract", "e2e"];
