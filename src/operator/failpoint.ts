@@ -1,9 +1,13 @@
 /** Called after each executed action with its name; tests end the process or throw here. */
 export type Failpoint = (action: string) => void;
 
+/** Name that stands for every action that writes to the API server. */
+const anyWrite = "anyWrite";
+const notWrites = new Set(["event", "takeRolloutSlot"]);
+
 /**
- * Reads `<action>:<n>` and returns a failpoint that ends the process right after the n-th action of that name, without
- * any clean-up, as a crash would. Returns one that does nothing when the text is absent.
+ * Reads `<action>:<n>` and returns a failpoint that ends the process right after the n-th action of that name (or of any
+ * name that writes, for `anyWrite`), without any clean-up, as a crash would. Without a readable text it does nothing.
  */
 export function parseFailpoint(text: string | undefined, exit: (code: number) => void): Failpoint {
   const match = /^([A-Za-z]+):([1-9][0-9]*)$/.exec(text ?? "");
@@ -11,7 +15,8 @@ export function parseFailpoint(text: string | undefined, exit: (code: number) =>
   const [, name, count] = match;
   let left = Number(count);
   return (action) => {
-    if (action !== name) return;
+    const counts = name === anyWrite ? !notWrites.has(action) : action === name;
+    if (!counts) return;
     left -= 1;
     if (left === 0) exit(86);
   };

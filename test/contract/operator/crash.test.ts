@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import { buildOperatorProgram, type OperatorProgram } from "./operator-process.ts";
+import { openScene, type Scene, startWorld, type World } from "./world.ts";
+
+let world: World;
+let scene: Scene;
+let program: OperatorProgram;
+
+beforeAll(async () => {
+  world = await startWorld();
+  scene = await openScene(world);
+  program = await buildOperatorProgram(world);
+});
+
+afterAll(async () => {
+  program?.remove();
+  await scene?.stop();
+  await world?.stop();
+});
+
+/**
+ * Runs operators that each end after their second or third write, until the cluster is as wanted; returns how many it took.
+ * Not after the first: that is the fingerprint of the new operator's certificate, again and again.
+ */
+async function crashUntil(name: string, isDone: (cluster: Cluster) => boolean): Promise<number> {
+  for (let count = 1; count <= 150; count += 1) {
+    const operator = await program.start(scene.namespace, { CNPG_TS_FAILPOINT: `anyWrite:${2 + (count % 2)}` });
+    const outcome = await Promise.race([operator.ended, settled(name, isDone)]);
+    if (outcome === "settled") {
+      await operator.stop();
+      return count;
+    }
+    expect(outcome, operator.log().slice(-2_000)).toBe(86);
+  }
+  throw new Error(`cluster ${name} did not get there: ${JSON.stringify((await scene.cluster(name)).status)}`);
+}
+
+async function settled(name: string, isDone: (cluster: Cluster) => boolean): Promise<"settled"> {
+  for (;;) {
+    const before = await scene.cluster(name);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const after = await scene.cluster(name);
+    if (isDone(after) && before.metadata.resourceVersion === after.metadata.resourceVersion) return "settled";
+  }
+}
+
+const isHealthy = (primary: (name: string) => boolean) => (cluster: Cluster) =>
+  cluster.status?.phase === "Cluster in healthy state" &&
+  cluster.status.readyInstances === 3 &&
+  cluster.status.jobCount === 0 &&
+  primary(cluster.status.currentPrimary ?? "");
+
+describe("an operator that is killed again and again between two writes", () => {
+  it("still brings three instances up", async () => {
+    await scene.create("k");
+    const operators = await crashUntil(
+      "k",
+      isHealthy((it) => it === "k-1"),
+    );
+    expect(operators).toBeGreaterThan(8);
+  }, 240_000);
+
+  it("still fails over, and gets the old primary back", async () => {
+    await scene.node.killPod("k-1");
+    const operators = await crashUntil(
+      "k",
+      isHealthy((it) => it === "k-2" || it === "k-3"),
+    );
+    expect(operators).toBeGreaterThan(1);
+    const events = await scene.events();
+    expect(events.some((it) => it.reason === "FailingOver")).toBe(true);
+  }, 240_000);
+});
