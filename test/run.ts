@@ -66,12 +66,19 @@ function tests(folders: readonly string[], workers: number, timeoutSeconds = 60)
   };
 }
 
+/** The tests that share the one local cluster; those of the cluster itself (`test/e2e/local`) bring their own. */
+function clusterTests(): string[] {
+  return readdirSync("test/e2e")
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => `test/e2e/${file}`);
+}
+
 /** Brings the local Kubernetes up when it is not running, and takes it down again afterwards in that case. */
 async function e2e(): Promise<Outcome> {
   const info = spawnSync(node, ["--import", "tsx", "local/info.ts"], { encoding: "utf8" });
   const running = info.status === 0 && (JSON.parse(info.stdout) as { running?: boolean }).running === true;
   const started = await run(node, ["--import", "tsx", "local/start.ts", "--no-quickstart"]);
-  const outcome = started === 0 ? await tests(["test/e2e"], 1, 600)() : { passed: 0, failed: 1 };
+  const outcome = started === 0 ? await tests(clusterTests(), 1, 600)() : { passed: 0, failed: 1 };
   if (!running && (await run(node, ["--import", "tsx", "local/stop.ts"])) !== 0) outcome.failed += 1;
   return outcome;
 }
@@ -95,10 +102,11 @@ const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
       1,
     ),
   },
+  local: { about: "the local Kubernetes itself", run: tests(["test/e2e/local"], 1, 600) },
   e2e: { about: "whole programs on the local Kubernetes", run: e2e },
 };
 
-const order = ["lint", "typecheck", "drift", "synth", "unit", "launcher", "contract", "e2e"];
+const order = ["lint", "typecheck", "drift", "synth", "unit", "launcher", "contract", "local", "e2e"];
 
 function usage(): string {
   const lines = order.map((name) => `  ${name.padEnd(10)} ${steps[name]?.about ?? ""}`);
