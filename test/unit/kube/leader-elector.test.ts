@@ -98,6 +98,24 @@ describe("leader election", () => {
     expect(leader.elector.isLeader()).toBe(false);
   });
 
+  it("counts the right to lead from before the renewal was sent, not from its answer", async () => {
+    const { clock, api, candidate } = aWorld();
+    const leader = candidate("leader");
+    await clock.advance(1_900);
+    let renewals = 0;
+    api.intercept(async (request) => {
+      if (request.verb === "get" && renewals === 0) return undefined;
+      if (renewals++ > 0) return fault("unavailable");
+      await clock.sleep(3_000);
+      return undefined;
+    });
+    // The renewal begins at 2 s and its answer comes at 5 s; nothing succeeds afterwards.
+    await clock.advance(11_900 - 1_900);
+    expect(leader.elector.isLeader()).toBe(true);
+    await clock.advance(200);
+    expect(leader.elector.isLeader()).toBe(false);
+  });
+
   it("goes on leading when a renewal's answer is lost", async () => {
     const { clock, api, candidate } = aWorld();
     const leader = candidate("leader");

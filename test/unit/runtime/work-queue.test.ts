@@ -64,6 +64,16 @@ describe("work queue", () => {
     expect(order).toEqual(["low", "high", "first", "second"]);
   });
 
+  it("does not let a later add with a higher priority put a key off", async () => {
+    const { queue, clock } = aQueue();
+    queue.add("a", { delayMs: 100 });
+    queue.add("a", { delayMs: 5000, priority: 5 });
+    queue.add("b", { delayMs: 100, priority: 1 });
+    await clock.advance(100);
+    expect(await queue.take()).toBe("a");
+    expect(await queue.take()).toBe("b");
+  });
+
   it("delays errors by 5 ms, doubling to 1000 s, and starts anew after success", () => {
     const { queue } = aQueue();
     const delays = Array.from({ length: 20 }, () => queue.addRateLimited("a"));
