@@ -1,0 +1,171 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { waitFor } from "../../../local/process/wait.ts";
+import type {
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+} from "../../../src/api/generated/kubernetes.ts";
+import { resources } from "../../../src/kube/resources.ts";
+import type { KubeObject } from "../../../src/ports/kube-api.ts";
+import { buildOperatorProgram, type OperatorProcess, type OperatorProgram } from "./operator-process.ts";
+import { openScene, type Scene, startWorld, type World } from "./world.ts";
+
+let world: World;
+let scene: Scene;
+let program: OperatorProgram;
+let operator: OperatorProcess;
+
+beforeAll(async () => {
+  world = await startWorld();
+  scene = await openScene(world);
+  program = await buildOperatorProgram(world);
+  const manifests = parseAllDocuments(readFileSync("dist/operator.k8s.yaml", "utf8")).map(
+    (it) => it.toJS() as KubeObject,
+  );
+  for (const manifest of manifests) {
+    if (manifest.kind === "MutatingWebhookConfiguration") {
+      await world.api.create(
+        resources.mutatingWebhookConfigurations,
+        loosened(manifest as MutatingWebhookConfiguration),
+      );
+    }
+    if (manifest.kind === "ValidatingWebhookConfiguration") {
+      await world.api.create(
+        resources.validatingWebhookConfigurations,
+        loosened(manifest as ValidatingWebhookConfiguration),
+      );
+    }
+  }
+  operator = await program.start("", { OPERATOR_NAMESPACE: scene.namespace });
+  await waitFor("the operator is ready", async () => (await ready(operator.webhookPort)) === 200, {
+    timeoutMs: 60_000,
+  });
+});
+
+afterAll(async () => {
+  await operator?.stop();
+  program?.remove();
+  await scene?.stop();
+  await world?.stop();
+});
+
+/** The API server of the test cannot reach our Service: its calls may fail, the configuration is only read. */
+function loosened<T extends MutatingWebhookConfiguration | ValidatingWebhookConfiguration>(configuration: T): T {
+  const webhooks = (configuration.webhooks ?? []).map((it) => ({ ...it, failurePolicy: "Ignore", timeoutSeconds: 1 }));
+  return { ...configuration, webhooks };
+}
+
+function ready(port: number): Promise<number> {
+  return call(port, "GET", "/readyz").then(
+    (it) => it.status,
+    () => 0,
+  );
+}
+
+function call(
+  port: number,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: string; certificate: string }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { host: "127.0.0.1", port, method, path, rejectUnauthorized: false, agent: false },
+      (answer) => {
+        const socket = answer.socket as import("node:tls").TLSSocket;
+        const certificate = socket.getPeerCertificate().subjectaltname ?? "";
+        let text = "";
+        answer.setEncoding("utf8");
+        answer.on("data", (chunk: string) => {
+          text += chunk;
+        });
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: text, certificate }));
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(body ? JSON.stringify(body) : undefined);
+  });
+}
+
+async function review(
+  path: string,
+  fields: object,
+): Promise<{ allowed: boolean; patch?: string; status?: { message: string } }> {
+  const { body } = await call(operator.webhookPort, "POST", path, { request: { uid: "u", ...fields } });
+  return (JSON.parse(body) as { response: { allowed: boolean; patch?: string; status?: { message: string } } })
+    .response;
+}
+
+const cluster = (spec: object) => ({
+  apiVersion: "postgresql.cnpg.io/v1",
+  kind: "Cluster",
+  metadata: { name: "w", namespace: "default" },
+  spec: { instances: 1, storage: { size: "1Gi" }, ...spec },
+});
+
+describe("the program", () => {
+  it("serves /readyz with a certificate for its Service and tells it to both webhook configurations", async () => {
+    const answer = await call(operator.webhookPort, "GET", "/readyz");
+    expect(answer).toMatchObject({ status: 200, body: "OK" });
+    expect(answer.certificate).toBe(`DNS:cnpg-webhook-service.${scene.namespace}.svc`);
+    const secret = await world.api.get(resources.secrets, { namespace: scene.namespace, name: "cnpg-webhook-cert" });
+    const name = "cnpg-validating-webhook-configuration";
+    const configuration = await world.api.get(resources.validatingWebhookConfigurations, { name });
+    for (const webhook of configuration.webhooks ?? []) {
+      expect(webhook.clientConfig.caBundle).toBe(secret.data?.["tls.crt"]);
+    }
+  });
+
+  it("fills in defaults by its mutating webhook", async () => {
+    const answer = await review("/mutate-postgresql-cnpg-io-v1-cluster", { operation: "CREATE", object: cluster({}) });
+    expect(answer.allowed).toBe(true);
+    const operations = JSON.parse(Buffer.from(answer.patch ?? "", "base64").toString("utf8")) as { path: string }[];
+    expect(operations.map((it) => it.path)).toContain("/spec/bootstrap");
+  });
+
+  it("refuses an invalid cluster by its validating webhook, naming the field", async () => {
+    const path = "/validate-postgresql-cnpg-io-v1-cluster";
+    const bad = await review(path, { operation: "CREATE", object: cluster({ storage: { size: "much" } }) });
+    expect(bad.allowed).toBe(false);
+    expect(bad.status?.message).toContain("spec.storage.size");
+    expect((await review(path, { operation: "CREATE", object: cluster({}) })).allowed).toBe(true);
+    const shrunk = await review(path, {
+      operation: "UPDATE",
+      object: cluster({ storage: { size: "1Gi" } }),
+      oldObject: cluster({ storage: { size: "2Gi" } }),
+    });
+    expect(shrunk.status?.message).toContain("can't shrink existing storage");
+  });
+
+  it("serves its metrics", async () => {
+    const answer = await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`);
+    expect(await answer.text()).toContain("controller_runtime_reconcile_total");
+  });
+
+  it("stays below 110 MB with a cluster", async () => {
+    await scene.create("m");
+    await scene.waitHealthy("m", 3);
+    const status = readFileSync(`/proc/${operator.pid}/status`, "utf8");
+    const residentKb = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
+    expect(residentKb).toBeGreaterThan(0);
+    expect(residentKb / 1024).toBeLessThan(110);
+  });
+
+  it("goes on after the API server was away", async () => {
+    await world.controlPlane.stopApiServer();
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await world.controlPlane.startApiServer();
+    await scene.patchSpec("m", { instances: 2 });
+    await scene.waitHealthy("m", 2, 60_000);
+    expect((await scene.cluster("m")).status?.currentPrimary).toBe("m-1");
+  });
+
+  it("ends by itself on SIGTERM, and quickly", async () => {
+    const began = Date.now();
+    await operator.stop();
+    expect(await operator.ended).toBe(0);
+    expect(Date.now() - began).toBeLessThan(10_000);
+  });
+});
