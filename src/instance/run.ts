@@ -153,6 +153,8 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
     logger.error("A part of the instance manager failed", { error: failure });
     await lifecycle.terminate("error", 1);
   }
+  // The end is under way in `finish`; returning before it asked the launcher would let the launcher start a new runtime.
+  await host.lost;
 }
 
 /** A first live read, so that a fresh pod does not wait for the watch to be set up. */
