@@ -38,6 +38,7 @@ int fifo_open(void)
 		return -1;
 	if (make_folder("ipc", folder) || make_folder("log", folder))
 		return -1;
+	alone_mark(0);
 	for (int i = 0; i < FIFO_COUNT; i++) {
 		if (fifo_fd[i] >= 0) { /* handed over by the launcher before us */
 			fcntl(fifo_fd[i], F_SETFD, FD_CLOEXEC);

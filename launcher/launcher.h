@@ -55,6 +55,7 @@ int lock_volume(const char *pgdata, int sigfd); /* the descriptor, -1 without lo
 
 /* wal.c */
 int wal_client(int argc, char **argv);
+void alone_mark(int set); /* tells the clients that no runtime will come, so that they need not wait for one */
 
 /* fifo.c */
 extern const char *const fifo_names[FIFO_COUNT];

@@ -67,6 +67,7 @@ static void own_stop_begin(int64_t now)
 	}
 	kill(s.postmaster, SIGINT);
 	s.quit_at = now + OWN_STOP_FAST;
+	alone_mark(1);
 }
 
 static void own_stop_harder(int64_t now)

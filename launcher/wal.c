@@ -27,6 +27,30 @@ static void report(const char *destination, const char *verb, const char *level,
 		(void)!write(2, line, (size_t)n);
 }
 
+static int alone_path(char *path)
+{
+	return path_join(path, base, "ipc/alone");
+}
+
+void alone_mark(int set)
+{
+	char path[PATH_MAX];
+	if (alone_path(path))
+		return;
+	int fd = set ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (!set)
+		unlink(path);
+}
+
+/* Whether waiting is in vain: PostgreSQL's stop waits for its archiver, and that for us. */
+static int is_alone(void)
+{
+	char path[PATH_MAX];
+	return !alone_path(path) && !access(path, F_OK);
+}
+
 /* Connects while the runtime is (re)starting: an absent or refusing socket is tried again until `until`. */
 static int dial(int64_t until)
 {
@@ -43,7 +67,8 @@ static int dial(int64_t until)
 		int saved = errno;
 		close(fd);
 		errno = saved;
-		if ((saved != ENOENT && saved != ECONNREFUSED && saved != EAGAIN && saved != EINTR) || now_ms() >= until)
+		if ((saved != ENOENT && saved != ECONNREFUSED && saved != EAGAIN && saved != EINTR) || now_ms() >= until ||
+		    is_alone())
 			return -1;
 		usleep(50000);
 	}

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
-import { chmod, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -19,6 +19,8 @@ export interface PodOptions {
   node?: string;
   /** Do not run as PID 1 of a namespace. */
   plain?: boolean;
+  /** Run as this user, who then owns the pod's folders. @default root */
+  user?: { uid: number; gid: number };
 }
 
 /** A launcher as PID 1 of its own PID namespace, with the fake runtime and folders of its own. */
@@ -62,7 +64,10 @@ export class Pod {
     const control = join(root, "control.sock");
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(control, resolve));
-    const command = [join(controller, "manager"), ...(options.args ?? ["instance", "run"])];
+    const { uid, gid } = options.user ?? { uid: 0, gid: 0 };
+    if (options.user) await runTool("chown", "-R", `${uid}:${gid}`, root);
+    const become = options.user ? ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"] : [];
+    const command = [...become, join(controller, "manager"), ...(options.args ?? ["instance", "run"])];
     const inNamespace = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", ...command];
     const [program = "", ...args] = options.plain ? command : inNamespace;
     const child = spawn(program, args, {
@@ -93,17 +98,30 @@ export class Pod {
 
   /** PID of the launcher as seen from here. */
   async pid(): Promise<number> {
-    const outer = this.process.pid ?? 0;
     for (;;) {
-      const children = await readFile(`/proc/${outer}/task/${outer}/children`, "utf8").catch(() => "");
-      const pid = Number.parseInt(children, 10);
+      const pid = await this.innerPid();
       if (pid > 0) return pid;
       await sleep(10);
     }
   }
 
+  private async innerPid(): Promise<number> {
+    const outer = this.process.pid ?? 0;
+    const children = await readFile(`/proc/${outer}/task/${outer}/children`, "utf8").catch(() => "");
+    return Number.parseInt(children, 10) || 0;
+  }
+
   async signal(name: NodeJS.Signals): Promise<void> {
     process.kill(await this.pid(), name);
+  }
+
+  /** From now on every runtime ends at once, until `resumeRestarting`. */
+  async stopRestarting(): Promise<void> {
+    await rename(this.path("runtime/node"), this.path("runtime/node.aside"));
+  }
+
+  async resumeRestarting(): Promise<void> {
+    await rename(this.path("runtime/node.aside"), this.path("runtime/node"));
   }
 
   path(name: string): string {
@@ -118,11 +136,24 @@ export class Pod {
   }
 
   async stop(): Promise<void> {
+    // A change of user takes the "die with the parent" mark away, so PID 1 is killed by name.
+    if (this.process.exitCode === null && this.process.signalCode === null) {
+      const pid = await this.innerPid();
+      if (pid > 0) process.kill(pid, "SIGKILL");
+    }
     this.process.kill("SIGKILL");
     await this.exit;
     this.server.close();
     await rm(this.root, { recursive: true, force: true });
   }
+}
+
+function runTool(command: string, ...args: string[]): Promise<void> {
+  return new Promise((resolve, reject) =>
+    spawn(command, args).on("close", (code) =>
+      code === 0 ? resolve() : reject(new Error(`${command} ${args.join(" ")}: exit ${code}`)),
+    ),
+  );
 }
 
 /** Puts the launcher and a runtime into a folder. */
