@@ -8,7 +8,7 @@ import { checkFailoverQuorum } from "./failover-quorum.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 import { flushStatus, lookAgain, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
 import { isActivePod, isAlivePod, startProblem } from "./pods.ts";
-import { type PrimaryState, planUnhealthyLabel } from "./roles.ts";
+import { type PrimaryState, planUnhealthyLabel, primaryState } from "./roles.ts";
 import { formatMicroTime } from "./timestamps.ts";
 
 /** How often the instances are asked again while a failover waits for the last WAL receiver, in milliseconds. */
@@ -24,11 +24,6 @@ export function planFailover(pass: Pass, state: PrimaryState, sorted: readonly P
   if (state.kind === "none" || state.kind === "promoting") return null;
   const current = state.kind === "stable" ? state.primary : state.old;
   const unsettled = state.kind === "stable" ? null : state;
-  if (unsettled && (pass.status.readyInstances ?? 0) === 0)
-    return returnToCurrent(pass, current, "no instance is ready");
-  if (state.kind === "successorLost" && hasRunningPod(pass, current)) {
-    return returnToCurrent(pass, current, `${state.successor} has no running pod and ${current} has`);
-  }
   if (isHeldByUser(pass, current, sorted)) {
     return unsettled ? returnToCurrent(pass, current, "the primary is fenced or may be unavailable") : null;
   }
@@ -47,6 +42,17 @@ export function planFailover(pass: Pass, state: PrimaryState, sorted: readonly P
     return unsettled ? returnToCurrent(pass, current, `${current} is primary and answers`) : null;
   }
   return failOver(pass, current, unsettled, sorted);
+}
+
+/** Takes a change of primary back that nobody can finish, before anything else is concluded from it. */
+export function planTargetRepair(pass: Pass): null {
+  const state = primaryState(pass);
+  if (state.kind !== "electing" && state.kind !== "successorLost") return null;
+  if ((pass.status.readyInstances ?? 0) === 0) return returnToCurrent(pass, state.old, "no instance is ready");
+  if (state.kind === "successorLost" && hasRunningPod(pass, state.old)) {
+    return returnToCurrent(pass, state.old, `${state.successor} has no running pod and ${state.old} has`);
+  }
+  return null;
 }
 
 function returnToCurrent(pass: Pass, current: string, because: string): null {

@@ -1,4 +1,5 @@
 import { phases } from "../../api/phases.ts";
+import { isFirstBoot } from "./instance-jobs.ts";
 import type { PolledInstance } from "./observed.ts";
 import { type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
 import { isStoppedByFullDisk } from "./pods.ts";
@@ -39,7 +40,7 @@ export function waitForDiskSpace(pass: Pass, sorted: readonly PolledInstance[]):
 export function waitForReadiness(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
   const { currentPrimary, targetPrimary } = pass.status;
   const [first] = sorted;
-  if (first?.kind === "answered" && !first.ready) {
+  if (first?.kind === "answered" && !first.ready && !isFirstBoot(pass)) {
     const isStable = currentPrimary === targetPrimary;
     return { requeueAfterMs: isStable ? 10_000 : 1_000, because: `instance ${first.name} answers but is not ready` };
   }

@@ -3,9 +3,9 @@ import { labels } from "../../api/labels.ts";
 import { phases } from "../../api/phases.ts";
 import { buildInitdbJob, buildJoinJob } from "../../build/jobs.ts";
 import { refTo } from "./actions.ts";
-import { isJobComplete, isJobFailed } from "./jobs.ts";
+import { instanceOfJob, isJobComplete, isJobFailed } from "./jobs.ts";
 import { draftCluster, type Pass, setPhase, type Wait } from "./pass.ts";
-import { startProblem } from "./pods.ts";
+import { isAlivePod, startProblem } from "./pods.ts";
 import { reportProblems } from "./problems.ts";
 
 /** Why the cluster's bootstrap cannot be carried out by this version; `null` when it can. */
@@ -25,7 +25,7 @@ export function unsupportedBootstrap(pass: Pass): string | null {
  */
 export function planInstanceJob(pass: Pass, instance: { instance: string; serial: number }): Wait | null {
   const isFirst = !pass.status.currentPrimary && (pass.status.targetPrimary ?? instance.instance) === instance.instance;
-  if (!isFirst && !hasReadyPrimary(pass)) {
+  if (!isFirst && !canClone(pass)) {
     return { requeueAfterMs: 1_000, because: `${instance.instance} can be cloned once the primary is ready` };
   }
   const build = isFirst ? buildInitdbJob : buildJoinJob;
@@ -39,10 +39,26 @@ export function planInstanceJob(pass: Pass, instance: { instance: string; serial
   return null;
 }
 
-/** Whether the primary can be cloned from: it runs and Kubernetes sends it traffic. */
-export function hasReadyPrimary(pass: Pass): boolean {
-  return pass.observed.instances.some(
-    (it) => it.kind === "answered" && it.ready && it.name === pass.status.currentPrimary,
+/**
+ * Whether replicas may be cloned: the primary is ready, or it has just been made and its pod runs. In the latter case the
+ * clones' pods start meanwhile and wait for it, which saves a new cluster the time until the first readiness probe.
+ */
+export function canClone(pass: Pass): boolean {
+  const primary = pass.status.currentPrimary;
+  if (!primary || primary !== pass.status.targetPrimary) return false;
+  if (pass.observed.instances.some((it) => it.kind === "answered" && it.ready && it.name === primary)) return true;
+  const pod = pass.observed.pods.find((it) => it.metadata.name === primary);
+  return pod !== undefined && isAlivePod(pod) && isFirstBoot(pass);
+}
+
+/** Whether the Job that made the first primary is still there: it goes when the cluster is healthy for the first time. */
+export function isFirstBoot(pass: Pass): boolean {
+  const firsts: (string | undefined)[] = ["initdb", "import"];
+  return pass.observed.jobs.some(
+    (it) =>
+      isJobComplete(it) &&
+      firsts.includes(it.metadata.labels?.[labels.jobRole]) &&
+      instanceOfJob(it) === pass.status.currentPrimary,
   );
 }
 

@@ -7,7 +7,7 @@ import { planAuxiliaryObjects } from "./auxiliary.ts";
 import { planFirstPrimary } from "./bootstrap.ts";
 import type { ClusterStatus } from "./conditions.ts";
 import { sortInstances } from "./election.ts";
-import { planFailover } from "./failover.ts";
+import { planFailover, planTargetRepair } from "./failover.ts";
 import { waitForCommunication, waitForDiskSpace, waitForReadiness, waitForSinglePrimary } from "./guards.ts";
 import { planEndedPods, planReadyVolumes, planReattach, waitForActivePods } from "./healing.ts";
 import { planHibernation } from "./hibernation.ts";
@@ -95,6 +95,7 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
       if (primaryState(it).kind === "stable") planMetadataRepair(it);
       return null;
     },
+    planTargetRepair,
     (it) => waitForCommunication(it, sorted),
     (it) => waitForDiskSpaceUnlessGrowing(it, sorted),
     (it) => waitForReadiness(it, sorted),

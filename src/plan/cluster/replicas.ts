@@ -2,7 +2,7 @@ import { clusterName } from "../../api/cluster-facts.ts";
 import { instanceName } from "../../api/names.ts";
 import { phases } from "../../api/phases.ts";
 import { buildPvcs, expectedPvcs } from "../../build/pvcs.ts";
-import { hasReadyPrimary, planInstanceJob } from "./instance-jobs.ts";
+import { canClone, isFirstBoot, planInstanceJob } from "./instance-jobs.ts";
 import { instanceOfJob, isJobComplete } from "./jobs.ts";
 import type { PolledInstance } from "./observed.ts";
 import { draftCluster, flushStatus, type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
@@ -26,10 +26,11 @@ export function instancesInPreparation(pass: Pass): Set<string> {
 export function planNewReplicas(pass: Pass): Wait | null {
   const wanted = pass.cluster.spec.instances;
   const present = pass.status.instanceNames ?? [];
-  if (present.length >= wanted || !hasReadyPrimary(pass)) return null;
+  if (present.length >= wanted || !canClone(pass)) return null;
   const preparing = instancesInPreparation(pass);
   const reporting = new Set(reportingInstances(pass.observed.instances).map((it) => it.name));
-  if (present.some((name) => !preparing.has(name) && !reporting.has(name))) return null;
+  const isExcused = (instance: string) => instance === pass.status.currentPrimary && isFirstBoot(pass);
+  if (present.some((it) => !preparing.has(it) && !reporting.has(it) && !isExcused(it))) return null;
   const name = clusterName(pass.cluster);
   const serials = freeSerials(name, present, wanted - present.length);
   const blocked = serials

@@ -150,6 +150,18 @@ describe("replicas", () => {
     expect(stepsOf(plan(cluster, observed).actions)).toEqual([]);
   });
 
+  it.each(["silent", "answering"])("start while a primary that has just been made is %s and not ready yet", (state) => {
+    const cluster = aCluster({}, { ...healthyStatus(1), phase: "Setting up primary" });
+    const pod = aPod(cluster, 1, "unready");
+    const observed = aSettledObservation(cluster, {
+      pods: [pod],
+      volumes: volumesOf(cluster, 1),
+      jobs: [aJob(cluster, 1, "initdb", "complete")],
+      instances: [state === "silent" ? silent(pod) : answered(pod, primaryStatus())],
+    });
+    expect(stepsOf(plan(cluster, observed).actions)).toContain("createJob c-3-join");
+  });
+
   it("get their pods while another is still being cloned", () => {
     const cluster = aCluster({}, healthyStatus(3));
     const pod = aPod(cluster, 1);
