@@ -36,7 +36,7 @@ describe("an empty root file system", () => {
     const report = JSON.parse(result.stdout);
     expect(report).toMatchObject({
       version: expect.stringMatching(/^v24\./),
-      execArgv: ["--max-semi-space-size=1"],
+      execArgv: ["--max-semi-space-size=1", "--no-maglev"],
       argv: [expect.anything(), "/controller/runtime/manager.cjs", "version", "--flag"],
       refused: expect.stringContaining("ECONNREFUSED"),
       absent: expect.stringContaining("ENOENT"),
