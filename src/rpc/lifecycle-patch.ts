@@ -52,7 +52,8 @@ function checkOperation(operation: unknown, index: number): JsonPatchOperation {
     case "add":
     case "replace":
     case "test":
-      if (!Object.hasOwn(operation, "value")) throw fail(`(${op} ${path}) has no value; write null where null is meant`);
+      if (!Object.hasOwn(operation, "value"))
+        throw fail(`(${op} ${path}) has no value; write null where null is meant`);
       return operation as JsonPatchOperation;
     case "move":
     case "copy":
