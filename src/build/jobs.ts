@@ -83,6 +83,8 @@ export interface JobParts {
   role: JobRole;
   /** Arguments after `instance`, without log flags. */
   command: readonly string[];
+  /** Image of the job's container; that of the instances when absent. */
+  image?: string;
   env?: readonly EnvVar[];
   volumes?: readonly Volume[];
   mounts?: readonly VolumeMount[];
@@ -99,7 +101,13 @@ export function buildJob(cluster: Cluster, serial: number, context: BuildContext
   });
   const container = jobContainer(
     cluster,
-    { role: parts.role, podName: name, command: parts.command, env: parts.env ?? [] },
+    {
+      role: parts.role,
+      podName: name,
+      command: parts.command,
+      env: parts.env ?? [],
+      ...(parts.image ? { image: parts.image } : {}),
+    },
     context,
   );
   container.volumeMounts = [...(container.volumeMounts ?? []), ...(parts.mounts ?? [])];
