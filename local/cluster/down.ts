@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { isAlive, type ProcessIdentity } from "../process/identity.ts";
-import { enterArguments } from "../process/namespaces.ts";
+import type { ProcessIdentity } from "../process/identity.ts";
+import { enterArguments, holdsNamespaces } from "../process/namespaces.ts";
 import { tryRun } from "../process/run.ts";
 import { type Report, step } from "../terminal/progress.ts";
 import type { ClusterFolders } from "./folders.ts";
@@ -17,7 +17,7 @@ export async function stopCluster(folders: ClusterFolders, report: Report): Prom
   await interruptStarter(folders);
   const state = readState(folders.stateFile);
   const machine = state.machine;
-  const running = machine !== undefined && isAlive(machine);
+  const running = machine !== undefined && holdsNamespaces(machine);
   await step(
     report,
     running ? "Stopping the local cluster" : "Removing what is left of the local cluster",

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { isAlive } from "../process/identity.ts";
-import { enterArguments } from "../process/namespaces.ts";
+import { enterArguments, holdsNamespaces } from "../process/namespaces.ts";
 import { UserError } from "../terminal/user-error.ts";
 import { type ClusterFolders, clusterFolders, stateFolder } from "./folders.ts";
 import { readRecord } from "./inside/record.ts";
@@ -12,7 +11,7 @@ import { readState } from "./state.ts";
  */
 export function enterControlPlane(folders: ClusterFolders = clusterFolders(stateFolder())): string[] {
   const { machine } = readState(folders.stateFile);
-  if (!machine || !isAlive(machine))
+  if (!machine || !holdsNamespaces(machine))
     throw new UserError("The local cluster is not running: start it with `npm start`.");
   // Without the final program: whoever uses it appends that.
   return ["nsenter", ...enterArguments(machine.pid)];

@@ -1,4 +1,4 @@
-import { isAlive } from "../process/identity.ts";
+import { holdsNamespaces } from "../process/namespaces.ts";
 import { operator, quickstart } from "../quickstart/names.ts";
 import { toolPath } from "../tools/build.ts";
 import { enterControlPlane } from "./enter.ts";
@@ -23,7 +23,7 @@ export interface ClusterInfo {
 
 export function readInfo(folders: ClusterFolders): ClusterInfo {
   const state = readState(folders.stateFile);
-  const running = state.machine !== undefined && isAlive(state.machine);
+  const running = state.machine !== undefined && holdsNamespaces(state.machine);
   return {
     running,
     kubeconfig: folders.kubeconfig,

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { identify, isAlive, type ProcessIdentity, signal } from "../process/identity.ts";
-import { startNamespaces } from "../process/namespaces.ts";
+import { holdsNamespaces, startNamespaces } from "../process/namespaces.ts";
 import { listProcesses } from "../process/processes.ts";
 import { waitFor } from "../process/wait.ts";
 import { cgroupParent, createCgroups, removeCgroups } from "./cgroups.ts";
@@ -17,7 +17,7 @@ export interface Machine {
 
 /** The namespaces of the cluster, made anew when their first process is gone. */
 export async function ensureMachine(folders: ClusterFolders, state: ClusterState): Promise<Machine> {
-  if (state.machine && isAlive(state.machine)) return { first: state.machine, isNew: false };
+  if (state.machine && holdsNamespaces(state.machine)) return { first: state.machine, isNew: false };
   // An interrupted start can have made one without having noted it.
   await destroyMachine(folders, state);
   rmSync(folders.records, { recursive: true, force: true });

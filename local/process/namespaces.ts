@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
-import { identify, type ProcessIdentity } from "./identity.ts";
+import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
+import { identify, isAlive, type ProcessIdentity } from "./identity.ts";
 import { childrenOf } from "./processes.ts";
 import { waitFor } from "./wait.ts";
 
@@ -50,6 +50,15 @@ export async function startNamespaces(command: readonly string[], logFile: strin
   child.unref();
   if (!first) throw new Error("new namespaces: no first process");
   return first;
+}
+
+/** Whether that process still holds its namespaces: one that was just killed shows up for a while without them. */
+export function holdsNamespaces(first: ProcessIdentity): boolean {
+  try {
+    return readlinkSync(`/proc/${first.pid}/ns/net`) !== "" && isAlive(first);
+  } catch {
+    return false;
+  }
 }
 
 /** Arguments of nsenter to run a program in all namespaces of that process. */

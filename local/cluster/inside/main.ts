@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isAlive, type ProcessIdentity } from "../../process/identity.ts";
-import { enterArguments, startNamespaces } from "../../process/namespaces.ts";
+import type { ProcessIdentity } from "../../process/identity.ts";
+import { enterArguments, holdsNamespaces, startNamespaces } from "../../process/namespaces.ts";
 import { scriptArguments } from "../../process/script.ts";
 import { endWithParent, runVisibly } from "../../process/visible.ts";
 import { reportToStderr, step } from "../../terminal/progress.ts";
@@ -48,7 +48,7 @@ async function startControlPlaneAndNodes(nodeCount: number, fsync: boolean): Pro
 async function startNodeNamespaces(node: NodeAddresses, programs: NodePrograms): Promise<void> {
   const recordFile = join(folders.records, `${node.name}.json`);
   let machine: ProcessIdentity | undefined = readRecord(recordFile);
-  if (!machine || !isAlive(machine)) {
+  if (!machine || !holdsNamespaces(machine)) {
     mkdirSync(join(folders.logs, node.name), { recursive: true });
     machine = await startNamespaces([programs.pause, node.name], join(folders.logs, node.name, "namespaces.log"));
     await connectNode(node, machine.pid);
