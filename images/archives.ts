@@ -126,6 +126,8 @@ async function operatorRecipe(log: (line: string) => void): Promise<Recipe> {
         await cp(runtime, join(context, "runtime"), { recursive: true });
         await copyFile(await buildLauncher(), join(context, "manager"));
         await copyFile(certificates, join(context, "etc", "ssl", "certs", "ca-certificates.crt"));
+        // Whatever the umask was: the image's user must be able to read, and the same inputs give the same image.
+        await runCommand("chmod", ["-R", "u=rwX,go=rX", context]);
         await engine.buildArchive({ name: operatorImage, dockerfile, context }, archive);
       } finally {
         await rm(context, { recursive: true, force: true });

@@ -16,7 +16,8 @@ const flags = ["-static", "-O2", "-g0", "-std=gnu17", "-Wall", "-Wextra", "-Werr
  */
 export async function buildLauncher(): Promise<string> {
   const sources = (await readdir(folder)).filter((name) => /\.[ch]$/.test(name)).sort();
-  const hash = createHash("sha256").update(flags.join(" "));
+  const compiler = process.env["CC"] || "gcc";
+  const hash = createHash("sha256").update([compiler, ...flags].join(" "));
   for (const name of sources) hash.update(`${name}\0`).update(await readFile(join(folder, name)));
   const output = join(dirname(folder), "build", "launcher", hash.digest("hex").slice(0, 16), "manager");
   if (existsSync(output)) return output;
@@ -26,7 +27,7 @@ export async function buildLauncher(): Promise<string> {
   const units = sources.filter((name) => name.endsWith(".c"));
   try {
     // Compiled from inside the folder, so that no path of this machine gets into the binary.
-    await promisify(execFile)(process.env["CC"] ?? "gcc", [...flags, "-s", "-o", unfinished, ...units], {
+    await promisify(execFile)(compiler, [...flags, "-s", "-o", unfinished, ...units], {
       cwd: folder,
     });
   } catch (error) {
