@@ -1,0 +1,32 @@
+import type { KubeClient } from "../kube/kube-client.ts";
+import type { Clock, Random } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Failpoint } from "./failpoint.ts";
+import type { SettingSource } from "./settings.ts";
+
+/** What the command line says (reference: cluster controller §9.1). */
+export interface OperatorFlags {
+  metricsAddress: { host?: string; port: number };
+  leaderElect: boolean;
+  leaderLeaseDurationMs: number;
+  leaderRenewDeadlineMs: number;
+  configMapName: string;
+  secretName: string;
+  webhookPort: number;
+  maxConcurrentReconciles: number;
+  logFieldLevel?: string;
+  logFieldTimestamp?: string;
+}
+
+export interface OperatorOptions {
+  flags: OperatorFlags;
+  api: KubeClient;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  env: SettingSource;
+  failpoint: Failpoint;
+  /** Folders of the operator's image. @default "/runtime" and "/operator" */
+  runtimeFolder?: string;
+  operatorFolder?: string;
+}
