@@ -85,10 +85,7 @@ function driftOf(pass: Pass, pod: Pod, target: PodSpec): string | null {
     return `the instance is using an old bootstrap container image: ${bootstrap} -> ${wanted}`;
   }
   const recorded = parseRecordedPodSpec(pod);
-  if (recorded) {
-    const difference = comparePodSpecs(recorded, target);
-    return difference ? `original and target PodSpec differ in ${difference}` : null;
-  }
+  if (recorded) return comparePodSpecs(recorded, target);
   const scheduler = pod.spec?.schedulerName;
   if (target.schedulerName && scheduler !== target.schedulerName) {
     return `scheduler name changed from: '${scheduler ?? ""}', to '${target.schedulerName}'`;

@@ -1,0 +1,175 @@
+import { describe, expect, it } from "vitest";
+import type { Cluster } from "../../../../src/api/generated/cluster.ts";
+import type { PostgresStatus } from "../../../../src/api/pg-status.ts";
+import { phases } from "../../../../src/api/phases.ts";
+import type { ObservedCluster } from "../../../../src/plan/cluster/observed.ts";
+import { rolloutDelayMs } from "../../../../src/plan/cluster/rollout-slot.ts";
+import { aHealthyCluster, aStatus, now, plan, primaryStatus, stepsOf, withImage } from "./fixtures.ts";
+
+type Statuses = Partial<Record<string, Partial<PostgresStatus>>>;
+
+/** The healthy cluster with its spec changed afterwards and its instances answering as given. */
+function rolled(spec: Partial<Cluster["spec"]>, statuses: Statuses = {}, metadata: Partial<Cluster["metadata"]> = {}) {
+  const { cluster, observed } = aHealthyCluster();
+  const instances = observed.instances.map((it) => {
+    if (it.kind === "silent") return it;
+    const base = it.name === "c-1" ? primaryStatus() : aStatus();
+    return { ...it, status: { ...base, ...statuses[it.name] } };
+  });
+  const changed: Cluster = {
+    ...withImage(cluster),
+    metadata: { ...cluster.metadata, ...metadata },
+    spec: { ...cluster.spec, ...spec },
+  };
+  return { cluster: changed, observed: { ...observed, instances } };
+}
+
+const resources = { resources: { requests: { memory: "1Gi" } } };
+/** Every replica is as it should be: what is left to roll is the primary. */
+function onlyPrimary(spec: Partial<Cluster["spec"]>, status: Partial<PostgresStatus> = { executableHash: "" }) {
+  return rolled(spec, { "c-1": status });
+}
+
+function run({ cluster, observed }: { cluster: Cluster; observed: ObservedCluster }) {
+  const result = plan(cluster, observed);
+  return { steps: stepsOf(result.actions), phase: result.status.phase, reason: result.status.phaseReason, result };
+}
+
+describe("replicas", () => {
+  it("go one at a time, the one that lags most first", () => {
+    const given = rolled(resources, { "c-2": { receivedLsn: "0/4000000" } });
+    const { steps, phase, reason } = run(given);
+    expect(steps).toEqual(["event UpgradingInstance", "deletePod c-2", "takeRolloutSlot"]);
+    expect(phase).toBe(phases.upgrading);
+    expect(reason).toMatch(/^Restarting instance c-2, because: original and target PodSpec differ in containers/);
+  });
+
+  it.each<[string, Parameters<typeof rolled>, string]>([
+    [
+      "another image",
+      [{ imageName: "example.org/postgresql:17.3" }],
+      "the instance is using a different image: example.org/postgresql:17.2 -> example.org/postgresql:17.3",
+    ],
+    [
+      "a restart that was asked for",
+      [{}, {}, { annotations: { "kubectl.kubernetes.io/restartedAt": "t" } }],
+      "cluster has been explicitly restarted via annotation",
+    ],
+    [
+      "settings that need a restart",
+      [{}, { "c-3": { pendingRestart: true } }],
+      "Postgres needs a restart to apply some configuration changes",
+    ],
+    [
+      "no word of the running program",
+      [{}, { "c-3": { executableHash: "" } }],
+      "pod 'c-3' is not reporting the executable hash",
+    ],
+  ])("go for %s", (_, given, reason) => {
+    const outcome = run(rolled(...given));
+    expect(outcome.steps).toContain("deletePod c-3");
+    expect(outcome.reason).toContain(reason);
+  });
+
+  it("stay when drift checks are switched off", () => {
+    const given = rolled(resources, {}, { annotations: { "cnpg.io/reconcilePodSpec": "disabled" } });
+    expect(run(given).steps).toEqual([]);
+  });
+
+  it("stay while an instance does not answer", () => {
+    const { cluster, observed } = rolled(resources);
+    const [first, second, third] = observed.instances;
+    if (!first || !second || !third) throw new Error("three instances are needed");
+    const mute = { kind: "silent" as const, name: second.name, pod: second.pod, ready: true, reason: "time-out" };
+    expect(run({ cluster, observed: { ...observed, instances: [first, mute, third] } }).steps).toEqual([]);
+  });
+
+  it("stay while instances of one program have loaded different configurations", () => {
+    expect(run(rolled(resources, { "c-3": { loadedConfigurationHash: "h2" } })).steps).toEqual([]);
+  });
+
+  it("go when only different programs differ in their configuration's hash", () => {
+    const given = rolled(resources, { "c-3": { loadedConfigurationHash: "h2", executableHash: "e2" } });
+    expect(run(given).steps).toContain("deletePod c-3");
+  });
+
+  it("wait for their turn", () => {
+    const { cluster, observed } = rolled(resources);
+    const operator = { ...observed.operator, clustersRolloutDelayMs: 60_000 };
+    const rolloutSlot = { cluster: "other/x", instance: "x-1", atMs: now.getTime() - 10_000 };
+    const outcome = run({ cluster, observed: { ...observed, operator, rolloutSlot } });
+    expect(outcome.steps).toEqual(["event RolloutDelayed"]);
+    expect(outcome.phase).toBe(phases.upgradeDelayed);
+    expect(outcome.result.requeueAfterMs).toBe(15_000);
+  });
+});
+
+describe("the primary", () => {
+  it("waits for a person when the strategy says so", () => {
+    const outcome = run(onlyPrimary({ primaryUpdateStrategy: "supervised" }));
+    expect(outcome.phase).toBe(phases.waitingForUser);
+    expect(outcome.steps).toEqual([]);
+  });
+
+  it("is restarted in place when that is enough", () => {
+    const outcome = run(onlyPrimary({}, { pendingRestart: true }));
+    expect(outcome.phase).toBe(phases.inPlacePrimaryRestart);
+    expect(outcome.steps).toEqual([]);
+  });
+
+  it("is deleted without a switchover by the method restart", () => {
+    const outcome = run(onlyPrimary({}));
+    expect(outcome.phase).toBe(phases.inPlaceDeletePrimaryRestart);
+    expect(outcome.steps).toEqual(["event UpgradingInstance", "deletePod c-1", "takeRolloutSlot"]);
+  });
+
+  it("hands over by the method switchover", () => {
+    const outcome = run(onlyPrimary({ primaryUpdateMethod: "switchover" }));
+    expect(outcome.result.status.targetPrimary).toBe("c-2");
+    expect(outcome.steps).toEqual(["event Switchover", "takeRolloutSlot"]);
+  });
+
+  it("does not hand over to a replica that does not stream", () => {
+    const given = onlyPrimary({ primaryUpdateMethod: "switchover" });
+    const instances = given.observed.instances.map((it) =>
+      it.kind === "answered" ? { ...it, status: { ...it.status, isWalReceiverActive: false } } : it,
+    );
+    const outcome = run({ ...given, observed: { ...given.observed, instances } });
+    expect(outcome.result.status.targetPrimary).toBe("c-1");
+    expect(outcome.result.requeueAfterMs).toBe(5_000);
+  });
+
+  it("restarts by itself to lower settings", () => {
+    expect(run(onlyPrimary({}, { pendingRestart: true, pendingRestartForDecrease: true })).steps).toEqual([]);
+  });
+
+  it("that was deleted for a restart is waited for, and failed over only if it cannot come back", () => {
+    const { cluster, observed } = aHealthyCluster();
+    const status = { ...cluster.status, phase: phases.inPlaceDeletePrimaryRestart };
+    const pods = observed.pods.slice(1);
+    const instances = observed.instances
+      .slice(1)
+      .map((it) => (it.kind === "answered" ? { ...it, status: aStatus({ isWalReceiverActive: false }) } : it));
+    const waiting = plan({ ...cluster, status }, { ...observed, pods, instances });
+    expect(waiting.status.targetPrimary).toBe("c-1");
+    expect(stepsOf(waiting.actions)).toEqual(["createPod c-1"]);
+    const [first] = observed.pods;
+    if (!first) throw new Error("the cluster has no pod");
+    const unschedulable = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "no node" }];
+    const stuck = { ...first, status: { phase: "Pending", conditions: unschedulable } };
+    const failed = plan({ ...cluster, status }, { ...observed, pods: [stuck, ...pods], instances });
+    expect(failed.status.targetPrimary).toBe("c-2");
+  });
+});
+
+describe("the rollout slot", () => {
+  const delays = { instancesRolloutDelayMs: 10_000, clustersRolloutDelayMs: 60_000 };
+  it.each([
+    ["is free when never taken", undefined, 0],
+    ["keeps instances of one cluster apart", { cluster: "ns/c", instance: "c-1", atMs: now.getTime() - 4_000 }, 6_000],
+    ["keeps clusters apart", { cluster: "ns/d", instance: "d-1", atMs: now.getTime() - 4_000 }, 56_000],
+    ["is free after the pause", { cluster: "ns/d", instance: "d-1", atMs: now.getTime() - 60_000 }, 0],
+  ])("%s", (_, slot, expected) => {
+    expect(rolloutDelayMs(slot, "ns/c", delays, now)).toBe(expected);
+  });
+});
