@@ -1,20 +1,65 @@
-import { applySchemaDefaults, evaluateCelRules, isCrdKind, validateAgainstSchema } from "../../src/schema/crd/index.ts";
+import type { Backup } from "../../src/api/generated/backup.ts";
+import type { Cluster } from "../../src/api/generated/cluster.ts";
+import type { Database } from "../../src/api/generated/database.ts";
+import type { Pooler } from "../../src/api/generated/pooler.ts";
+import type { ScheduledBackup } from "../../src/api/generated/scheduledbackup.ts";
+import {
+  type AdmissionSettings,
+  applyDefaults,
+  type FieldIssue,
+  formatFieldIssue,
+  validateBackup,
+  validateClusterCreate,
+  validateDatabase,
+  validatePooler,
+  validateScheduledBackup,
+} from "../../src/schema/admission/index.ts";
+import { evaluateCelRules, isCrdKind, validateAgainstSchema } from "../../src/schema/crd/index.ts";
 
 interface Manifest {
   readonly kind: string;
   readonly metadata?: { readonly name?: string; readonly namespace?: string };
 }
 
+/** The settings of an operator that nobody configured; no rule below depends on which image is the default. */
+const settings: AdmissionSettings = {
+  defaultPostgresImage: "localhost/postgresql:18",
+  monitoringQueriesConfigMap: "",
+  monitoringQueriesSecret: "",
+  includePlugins: [],
+};
+
 /**
- * Checks one synthesized object by the rules that the API server would apply. Each answer names the object, the field
- * and the rule; an empty list means that nothing is wrong.
+ * Checks one synthesized object by the rules of the API server (schema, then CEL) and then by those of the webhooks.
+ * Each answer names the object, the field and the rule; an empty list means that nothing is wrong.
  */
 export function checkManifest(manifest: Manifest): string[] {
   if (!isCrdKind(manifest.kind)) return [];
   const { kind } = manifest;
-  const issues = validateAgainstSchema(kind, manifest);
+  const object = `${kind} "${manifest.metadata?.name ?? ""}"`;
+  const shape = validateAgainstSchema(kind, manifest);
   // CEL rules are written for objects of the right shape, so they only run on such.
-  if (issues.length === 0) issues.push(...evaluateCelRules(kind, applySchemaDefaults(kind, manifest)));
-  const name = manifest.metadata?.name ?? "";
-  return issues.map((issue) => `${kind} "${name}": ${issue.path}: ${issue.message}`);
+  if (shape.length === 0) shape.push(...evaluateCelRules(kind, manifest));
+  if (shape.length > 0) return shape.map((issue) => `${object}: ${issue.path}: ${issue.message}`);
+  return admissionIssues(manifest).map((issue) => `${object}: ${formatFieldIssue(issue)}`);
+}
+
+/** The webhooks' rules see an object after its defaults, as the API server hands it to them. */
+function admissionIssues(manifest: Manifest): FieldIssue[] {
+  switch (manifest.kind) {
+    case "Cluster": {
+      const cluster = applyDefaults(manifest as Cluster, { mode: "preserve", settings });
+      return validateClusterCreate(cluster, { settings });
+    }
+    case "Backup":
+      return validateBackup(manifest as Backup, { volumeSnapshots: true });
+    case "ScheduledBackup":
+      return validateScheduledBackup(manifest as ScheduledBackup, { volumeSnapshots: true });
+    case "Database":
+      return validateDatabase(manifest as Database);
+    case "Pooler":
+      return validatePooler(manifest as Pooler);
+    default:
+      return [];
+  }
 }
