@@ -3,13 +3,13 @@ import { clusterFolders, stateFolder } from "./cluster/folders.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { asStarter } from "./cluster/starter.ts";
 import { startCluster } from "./cluster/up.ts";
-import { checkMachine } from "./install/check.ts";
+import { checkMachine, installPackages } from "./install/check.ts";
 import { parseStartOptions, type StartOptions, startHelp } from "./options.ts";
 import { findKubectl } from "./quickstart/find-kubectl.ts";
 import { buildImages, loadImages, pushImages } from "./quickstart/images.ts";
 import { runMainJob } from "./quickstart/main-job.ts";
 import { reportToStderr as report } from "./terminal/progress.ts";
-import { runMain } from "./terminal/user-error.ts";
+import { runMain, UserError } from "./terminal/user-error.ts";
 import { ensureTools, toolPath } from "./tools/build.ts";
 import { goTools } from "./tools/catalogue.ts";
 
@@ -21,9 +21,10 @@ await runMain(async () => {
 });
 
 async function useLocalCluster(options: StartOptions): Promise<void> {
+  const packages = await checkMachine();
   const folders = clusterFolders(stateFolder());
   await asStarter(folders, report, async () => {
-    await checkMachine(report);
+    await installPackages(packages, report);
     // The images need the network while the programs need the processor.
     const images = buildImages(report);
     const tools = ensureTools(
@@ -41,7 +42,8 @@ async function useLocalCluster(options: StartOptions): Promise<void> {
 
 async function useOwnCluster({ registry = "", quickstart }: StartOptions, context: string): Promise<void> {
   const kubectl = createKubectl([`--context=${context}`], await findKubectl(report));
-  await kubectl.run(["version"]);
+  const { code, stderr } = await kubectl.try(["version"]);
+  if (code !== 0) throw new UserError(`Context ${context} can't be used: ${stderr.trim().split("\n").at(-1)}`);
   const images = await pushImages(await buildImages(report), registry, report);
   await runMainJob(kubectl, images, { quickstart, access: [`kubectl config use-context ${context}`] }, report);
 }

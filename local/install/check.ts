@@ -6,13 +6,21 @@ import { type Report, step } from "../terminal/progress.ts";
 import { UserError } from "../terminal/user-error.ts";
 import { commandPackages, type MachineFacts, missingRequirements, packagesFor } from "./requirements.ts";
 
-/** Checks what only the user can provide, then installs the Debian packages that are missing. */
-export async function checkMachine(report: Report): Promise<void> {
+/** Where administrators' programs are; a user's PATH may leave these folders out, also under sudo. */
+const administratorFolders = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/** Checks what only the user can provide; returns the Debian packages that are missing. */
+export async function checkMachine(): Promise<string[]> {
+  process.env["PATH"] = [process.env["PATH"] ?? "", ...administratorFolders].join(":");
   const facts = await readFacts();
   const missing = missingRequirements(facts);
   if (missing.length > 0) throw new UserError(missing.map((line) => `✗ ${line}`).join("\n"));
-  if (facts.missingCommands.length === 0) return;
-  const packages = packagesFor(facts.missingCommands);
+  return packagesFor(facts.missingCommands);
+}
+
+/** Installs Debian packages. */
+export async function installPackages(packages: readonly string[], report: Report): Promise<void> {
+  if (packages.length === 0) return;
   await step(report, `Installing Debian packages ${packages.join(", ")}`, "about 20 s", () =>
     ensureAptPackages(packages),
   );

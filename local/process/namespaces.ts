@@ -56,8 +56,9 @@ export async function startNamespaces(command: readonly string[], logFile: strin
 export function holdsNamespaces(first: ProcessIdentity): boolean {
   try {
     return readlinkSync(`/proc/${first.pid}/ns/net`) !== "" && isAlive(first);
-  } catch {
-    return false;
+  } catch (error) {
+    // Only root may look closer.
+    return (error as NodeJS.ErrnoException).code === "EACCES" && isAlive(first);
   }
 }
 

@@ -13,10 +13,11 @@ export async function step<T>(report: Report, what: string, about: string, run: 
   report(`→ ${what}${about === "" ? "" : ` (${about})`}`);
   const start = Date.now();
   const seconds = () => Math.round((Date.now() - start) / 1000);
-  const timer = setInterval(() => report(`  … still working, ${seconds()} s`), heartbeatMs);
+  // Steps run side by side, so each line names its step.
+  const timer = setInterval(() => report(`… ${what}: ${seconds()} s so far`), heartbeatMs);
   try {
     const result = await run();
-    if (seconds() >= 2) report(`  done in ${seconds()} s`);
+    if (seconds() >= 2) report(`✓ ${what}: ${seconds()} s`);
     return result;
   } finally {
     clearInterval(timer);

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { withFileLock } from "../process/file-lock.ts";
-import { run } from "../process/run.ts";
+import { tryRun } from "../process/run.ts";
 import { type Report, reportToStderr, step } from "../terminal/progress.ts";
+import { UserError } from "../terminal/user-error.ts";
 import { cacheKey, cacheRoot } from "./cache.ts";
 import { buildArguments, type GoTool, type GoToolName, goTools } from "./catalogue.ts";
 
@@ -32,7 +33,12 @@ async function build(tool: GoTool, report: Report): Promise<void> {
   removeLeftovers(folder);
   const temporary = join(folder, `.${tool.name}.${process.pid}`);
   await step(report, `Building ${tool.name} from source, once per machine`, tool.about, async () => {
-    await run("go", buildArguments(tool, temporary), { cwd: moduleFolder(tool.module), env: { CGO_ENABLED: "0" } });
+    const options = { cwd: moduleFolder(tool.module), env: { CGO_ENABLED: "0" } };
+    const { code, stderr } = await tryRun("go", buildArguments(tool, temporary), options);
+    if (code !== 0) {
+      const words = stderr.trim().split("\n").slice(-5).join("\n");
+      throw new UserError(`Building ${tool.name} failed; is the Go module proxy reachable? Go says: ${words}`);
+    }
     renameSync(temporary, join(folder, tool.name));
   });
 }
