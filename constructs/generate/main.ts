@@ -1,8 +1,10 @@
 // npm run generate [-- --check]
 // From the definitions in constructs/crds come the CRD manifests, the imports, the API types and the schemas of the
-// validators. The core types inside the definitions come first, because the definitions import them.
+// validators; from proto/ comes the code of the plugin protocol. The core types inside the definitions come first, because
+// the definitions import them.
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { generateProto } from "../../proto/generate.ts";
 import { readOpenApiDefinitions } from "./core/document.ts";
 import { renderCoreTypes } from "./core/render.ts";
 import { formatSource } from "./format.ts";
@@ -16,9 +18,10 @@ async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(`unknown argument: ${unknown.join(" ")}\nusage: npm run generate [-- --check]\n`);
     return 2;
   }
-  const drift = args.includes("--check") ? await check() : await write();
+  const checking = args.includes("--check");
+  const drift = [...(checking ? await check() : await write()), ...(await generateProto({ check: checking }))];
   for (const { path, problem } of drift) process.stdout.write(`${path}: ${problem}\n`);
-  if (!args.includes("--check")) {
+  if (!checking) {
     process.stdout.write(drift.length === 0 ? "Nothing to do.\n" : `${drift.length} files brought up to date.\n`);
     return 0;
   }
