@@ -6,6 +6,8 @@ const run = promisify(execFile);
 interface LocalInfo {
   kubeconfig: string;
   kubectl?: string;
+  /** Start of a command line that runs the rest beside the control plane. */
+  enter?: string[] | null;
 }
 
 let info: Promise<LocalInfo> | undefined;

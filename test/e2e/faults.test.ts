@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { annotations } from "../../src/api/labels.ts";
+import { createCluster, type TestCluster } from "./support/cluster.ts";
+import { freezeApiServer } from "./support/control-plane.ts";
+import { getObject, kubectl } from "./support/kubectl.ts";
+import { waitFor } from "./support/wait.ts";
+import { startWriter } from "./support/writer.ts";
+
+interface Pod {
+  metadata: { uid: string };
+  status: { containerStatuses?: { restartCount: number; ready: boolean }[] };
+}
+
+/** Kills the runtime and not the shell that runs this. */
+const killRuntime =
+  "for p in /proc/[0-9]*; do n=${p#/proc/}; [ $n != $$ ] && grep -q runtime/manager.cjs $p/cmdline && kill -9 $n; done; true";
+
+describe("faults of a cluster of three", () => {
+  let cluster: TestCluster;
+  const shell = (instance: string, script: string) =>
+    kubectl(["exec", "-n", cluster.namespace, instance, "-c", "postgres", "--", "bash", "-c", script]);
+  const pod = (name: string) => getObject<Pod>(cluster.namespace, "pod", name);
+
+  beforeAll(async () => {
+    cluster = await createCluster("faults", { instances: 3 });
+    await cluster.healthy(3);
+  });
+  afterAll(async () => {
+    await cluster?.remove();
+  });
+
+  test("a killed postmaster comes back, and every acknowledged row with it", async () => {
+    const writer = await startWriter(cluster);
+    const primary = await cluster.primary();
+    await shell(primary, "kill -9 $(head -1 $PGDATA/postmaster.pid)");
+    const seen = (await writer.acknowledged()).length;
+    await waitFor("writes after the crash", 60_000, async () => (await writer.acknowledged()).length > seen + 5);
+    const acknowledged = await writer.acknowledged();
+    await writer.stop();
+    await cluster.healthy(3);
+    const stored = new Set(
+      (await cluster.sql(await cluster.primary(), "select id from writes")).split("\n").map(Number),
+    );
+    expect(acknowledged.filter(({ row }) => !stored.has(row))).toEqual([]);
+  });
+
+  test("PostgreSQL neither stops nor blocks while the instance manager's runtime is down", async () => {
+    const primary = await cluster.primary();
+    const before = await pod(primary);
+    await cluster.sql(primary, "alter role app set log_statement = 'all'", "postgres");
+    const writer = await startWriter(cluster);
+    const postmaster = await shell(primary, "head -1 $PGDATA/postmaster.pid");
+    // Without its program the runtime can't come back; the launcher goes on trying.
+    await shell(primary, `mv /controller/runtime/manager.cjs /controller/runtime/away; ${killRuntime}`);
+    const started = (await writer.acknowledged()).length;
+    await new Promise((resolve) => setTimeout(resolve, 25_000));
+    const during = (await writer.acknowledged()).length;
+    await shell(primary, "mv /controller/runtime/away /controller/runtime/manager.cjs");
+    expect(during - started).toBeGreaterThan(100);
+    expect(await writer.longestGap()).toBeLessThan(5);
+    await waitFor("status from the new runtime", 60_000, async () => {
+      const answer = await shell(primary, "/controller/manager instance status");
+      return JSON.parse(answer).isPrimary === true;
+    });
+    await writer.stop();
+    await cluster.healthy(3);
+    expect(await shell(primary, "head -1 $PGDATA/postmaster.pid")).toBe(postmaster);
+    expect((await pod(primary))?.metadata.uid).toBe(before?.metadata.uid);
+    expect((await pod(primary))?.status.containerStatuses?.[0]?.restartCount).toBe(
+      before?.status.containerStatuses?.[0]?.restartCount,
+    );
+    // What PostgreSQL logged meanwhile is in the pod's log.
+    const log = await kubectl(["logs", "-n", cluster.namespace, primary, "-c", "postgres", "--since=5m"]);
+    expect(log).toContain("insert into writes values");
+  });
+
+  test("two pods lost at once come back", async () => {
+    const primary = await cluster.primary();
+    const replica = ["faults-1", "faults-2", "faults-3"].find((name) => name !== primary) ?? "";
+    await kubectl(["delete", "pod", primary, replica, "-n", cluster.namespace, "--force", "--grace-period=0"]);
+    await waitFor(
+      "the pods to be seen as lost",
+      30_000,
+      async () => (await cluster.get()).status?.readyInstances !== 3,
+    );
+    await cluster.healthy(3);
+  });
+
+  test("the primary serves writes while the API server is away for a minute", async () => {
+    const writer = await startWriter(cluster);
+    const primary = await cluster.primary();
+    await freezeApiServer(60_000);
+    await cluster.healthy(3);
+    expect(await writer.longestGap()).toBeLessThan(3);
+    await writer.stop();
+    expect(await cluster.primary()).toBe(primary);
+  });
+
+  test("a fenced primary stops serving without a failover, and serves again when unfenced", async () => {
+    const primary = await cluster.primary();
+    const annotate = (value: string) =>
+      kubectl(["annotate", "cluster", "faults", "-n", cluster.namespace, "--overwrite", value]);
+    await annotate(`${annotations.fencedInstances}=["${primary}"]`);
+    await waitFor("the fenced pod to be unready", 60_000, async () => {
+      return (await pod(primary))?.status.containerStatuses?.[0]?.ready === false;
+    });
+    await expect(cluster.sql(primary, "select 1", "postgres")).rejects.toThrow();
+    expect(await cluster.primary()).toBe(primary);
+    await annotate(`${annotations.fencedInstances}-`);
+    await cluster.healthy(3);
+    expect(await cluster.sql(primary, "select pg_is_in_recovery()", "postgres")).toBe("f");
+  });
+
+  test("hibernates and wakes up with the same primary and data", async () => {
+    const primary = await cluster.primary();
+    await cluster.sql(primary, "create table kept (id int); insert into kept values (7)");
+    const annotate = (value: string) =>
+      kubectl([
+        "annotate",
+        "cluster",
+        "faults",
+        "-n",
+        cluster.namespace,
+        "--overwrite",
+        `${annotations.hibernation}=${value}`,
+      ]);
+    await annotate("on");
+    await waitFor("hibernation", 120_000, async () => {
+      const { status } = await cluster.get();
+      return status?.conditions?.some(({ type, status: value }) => type === "cnpg.io/hibernation" && value === "True");
+    });
+    const pods = await kubectl([
+      "get",
+      "pods",
+      "-n",
+      cluster.namespace,
+      "-l",
+      "cnpg.io/podRole=instance",
+      "-o",
+      "name",
+    ]);
+    expect(pods.trim()).toBe("");
+    await annotate("off");
+    await cluster.healthy(3);
+    expect(await cluster.primary()).toBe(primary);
+    expect(await cluster.sql(primary, "select id from kept")).toBe("7");
+  });
+});
