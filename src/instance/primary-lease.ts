@@ -21,6 +21,8 @@ import type { InstanceState } from "./instance-state.ts";
 const eagerPollMs = 150;
 /** Pause between looks of a standby, so that it knows how long the holder has been silent when it is asked to take over. */
 const idlePollMs = 500;
+/** A read that takes longer is given up and repeated. */
+const readLimitMs = 1_500;
 /** Pause after a failed request. */
 const failurePauseMs = 1_000;
 
@@ -156,8 +158,8 @@ export class PrimaryLease {
     const { kube, clock, logger, namespace, clusterName } = this.#options;
     try {
       if (!this.#held || !this.#lease) {
-        const timeoutMs = this.#wanted ? 2_000 : 5_000;
-        this.#lease = await kube.get(resources.leases, { namespace, name: clusterName }, { timeoutMs, signal });
+        const key = { namespace, name: clusterName };
+        this.#lease = await kube.get(resources.leases, key, { timeoutMs: readLimitMs, signal });
       }
       const record = this.#notice(readRecord(this.#lease));
       if (!this.#wanted && !this.#held) return idlePollMs;

@@ -72,6 +72,7 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
   });
   const postmaster = new Postmaster(context, host);
   let finished = false;
+  const terminate = () => void lifecycle.terminate(state.isolated ? "isolated" : "signal", 0);
   const finish = async (code: number) => {
     if (finished) return;
     finished = true;
@@ -82,6 +83,9 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
     if (code === 0) await quitSidecars();
     logger.info("The instance manager ends", { code });
     output.flush();
+    // The launcher ends what is left by SIGTERM first; from here on that must end this process at once.
+    process.off("SIGTERM", terminate);
+    process.off("SIGINT", terminate);
     await host.exit(code);
   };
   const wake = () => reconciler.wake();
@@ -115,7 +119,6 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
     metrics.setCertificate(state.serverCertificate);
   };
 
-  const terminate = () => void lifecycle.terminate(state.isolated ? "isolated" : "signal", 0);
   process.on("SIGTERM", terminate);
   process.on("SIGINT", terminate);
   void host.lost.then(() => {

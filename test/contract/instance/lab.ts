@@ -2,11 +2,14 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import {
   chownSync,
+  closeSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -52,6 +55,19 @@ export async function until<T>(what: string, get: () => Promise<T | undefined | 
     if (Date.now() > end) throw new Error(`${what}: not within ${limitMs} ms`, { cause: last });
     await sleep(20);
   }
+}
+
+function listProcesses(): { pid: number; folder: string; program: string; command: string }[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const [folder, program] = [readlinkSync(`/proc/${name}/cwd`), readlinkSync(`/proc/${name}/exe`)];
+      return [{ pid: Number(name), folder, program, command: readFileSync(`/proc/${name}/cmdline`, "utf8") }];
+    } catch {
+      // Ended meanwhile, or a kernel thread.
+      return [];
+    }
+  });
 }
 
 export interface LabOptions {
@@ -224,7 +240,8 @@ export class Lab {
     await this.proxy.close();
     await this.plane.stop();
     await this.#authority.remove();
-    rmSync(this.root, { recursive: true, force: true });
+    if (process.env["LAB_KEEP"]) process.stderr.write(`logs are kept in ${this.root}\n`);
+    else rmSync(this.root, { recursive: true, force: true });
   }
 }
 
@@ -249,7 +266,7 @@ export class LabInstance {
   readonly ports: InstancePorts;
   readonly volume: string;
   readonly scratch: string;
-  output = "";
+  readonly logFile: string;
   #child: ChildProcess | undefined;
   #exit: Promise<number | string> | undefined;
   #kept = false;
@@ -258,12 +275,18 @@ export class LabInstance {
     this.lab = lab;
     this.name = name;
     this.ports = ports;
+    this.logFile = join(lab.root, `${name}.log`);
     this.volume = join(lab.root, name, "data");
     this.scratch = join(lab.root, name, "c");
     for (const folder of [join(lab.root, name), this.volume, this.scratch]) {
       mkdirSync(folder, { recursive: true });
       chownSync(folder, lab.user.uid, lab.user.gid);
     }
+  }
+
+  /** Everything its programs have logged so far. */
+  get output(): string {
+    return readFileSync(this.logFile, "utf8");
   }
 
   get pgData(): string {
@@ -302,13 +325,10 @@ export class LabInstance {
     as: { uid?: number; gid?: number },
   ): ChildProcess {
     const [program = "", ...args] = command;
-    const child = spawn(program, args, { env: environment, cwd: "/", stdio: ["ignore", "pipe", "pipe"], ...as });
-    const keep = (chunk: Buffer) => {
-      this.output += chunk.toString();
-      if (process.env["LAB_LOG"]) process.stderr.write(`[${this.name}] ${chunk}`);
-    };
-    child.stdout?.on("data", keep);
-    child.stderr?.on("data", keep);
+    // A file never fills up: with a pipe, a test that waits for psql would stop the server by not reading its log.
+    const log = openSync(this.logFile, "a");
+    const child = spawn(program, args, { env: environment, cwd: "/", stdio: ["ignore", log, log], ...as });
+    closeSync(log);
     return child;
   }
 
@@ -397,16 +417,25 @@ export class LabInstance {
 
   /** Server processes of this instance, by their working folder. */
   postgresProcesses(): number[] {
-    return execFileSync("sh", [
-      "-c",
-      "for p in /proc/[0-9]*; do echo ${p#/proc/} $(readlink $p/cwd) $(readlink $p/exe); done",
-    ])
-      .toString()
-      .split("\n")
-      .flatMap((line) => {
-        const [pid, cwd, exe] = line.split(" ");
-        return cwd === this.pgData && exe?.endsWith("/postgres") ? [Number(pid)] : [];
-      });
+    return listProcesses().flatMap(({ pid, folder, program }) =>
+      folder === this.pgData && program.endsWith("/postgres") ? [pid] : [],
+    );
+  }
+
+  /** Kills the manager's runtime under a launcher, which is to start another one. */
+  killRuntime(): void {
+    for (const { pid, command } of listProcesses()) {
+      if (command.includes(this.lab.bundle) && this.#owns(pid)) process.kill(pid, "SIGKILL");
+    }
+  }
+
+  signalLauncher(signal: NodeJS.Signals): void {
+    const launcher = join(this.scratch, "manager");
+    for (const { pid, program } of listProcesses()) if (program === launcher) process.kill(pid, signal);
+  }
+
+  #owns(pid: number): boolean {
+    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`CNPG_TS_ROOT=${this.scratch}`);
   }
 
   postmasterPid(): number {
