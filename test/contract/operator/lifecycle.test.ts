@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { resources } from "../../../src/kube/resources.ts";
+import { createStore } from "../../../src/kube/store.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { captureLogs } from "../../support/log-capture.ts";
 import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
 
 let world: World;
@@ -87,25 +90,23 @@ describe("scaling and healing", () => {
   });
 
   it("rolls pods one by one for another image, the primary last", async () => {
+    const stop = new AbortController();
+    const options = {
+      logger: captureLogs().logger,
+      clock: systemClock,
+      namespace: scene.namespace,
+      labelSelector: "cnpg.io/cluster=v",
+    };
+    const pods = createStore(world.api, resources.pods, options);
+    const running = pods.run(stop.signal);
+    await pods.synced();
     const order: string[] = [];
-    const uids = new Map<string, string>();
-    const watch = setInterval(() => {
-      world.api.list(resources.pods, { namespace: scene.namespace, labelSelector: "cnpg.io/cluster=v" }).then(
-        (pods) => {
-          for (const pod of pods) {
-            const [name, uid] = [pod.metadata.name ?? "", pod.metadata.uid ?? ""];
-            if (uids.has(name) && uids.get(name) !== uid) order.push(name);
-            uids.set(name, uid);
-          }
-        },
-        () => undefined,
-      );
-    }, 50);
+    pods.subscribe((event) => event.type === "deleted" && order.push(event.object.metadata.name ?? ""));
     await scene.patchSpec("v", { imageName: "example.org/postgresql:17.3" });
-    await scene.waitStatus("v", "the image", (it) => it.image === "example.org/postgresql:17.3");
     await scene.waitStatus("v", "every pod with the image", () => order.length >= 3);
     await scene.waitHealthy("v", 3);
-    clearInterval(watch);
+    stop.abort();
+    await running;
     expect(order.at(-1)).toBe("v-1");
     expect([...order].sort()).toEqual(["v-1", "v-2", "v-3"]);
     const [pod] = await world.api.list(resources.pods, {

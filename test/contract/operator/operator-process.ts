@@ -23,6 +23,9 @@ export interface OperatorProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
+/** As the image starts it (ADR 0001). */
+const shippedNodeArguments = ["--max-semi-space-size=1", "--no-maglev"];
+
 export async function buildOperatorProgram(world: World): Promise<OperatorProgram> {
   const folder = mkdtempSync(join(tmpdir(), "cnpg-ts-operator-"));
   const file = join(folder, "operator.cjs");
@@ -33,6 +36,7 @@ export async function buildOperatorProgram(world: World): Promise<OperatorProgra
       const child = spawn(
         process.execPath,
         [
+          ...shippedNodeArguments,
           file,
           "controller",
           `--kubeconfig=${world.controlPlane.kubeconfig}`,
