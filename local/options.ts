@@ -8,6 +8,8 @@ export interface StartOptions {
   /** Registry that images are pushed to, with an optional path. */
   registry: string | undefined;
   quickstart: boolean;
+  /** Number of nodes of the local cluster; as many as it has, or one, when absent. */
+  nodes: number | undefined;
 }
 
 export const startHelp = `npm start [-- OPTIONS]
@@ -16,6 +18,7 @@ Brings up a local Kubernetes on this machine, our operator in it, and the three-
 
   --context NAME     use the Kubernetes of that kubeconfig context instead of the local one; needs --registry
   --registry HOST/…  push the images there and use them from there
+  --nodes N          give the local cluster so many nodes (1 to 9); it can't lose any again
   --no-quickstart    stop when the operator runs
   --help             show this text
 
@@ -29,13 +32,18 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
     help,
     context,
     registry,
+    nodes,
     "no-quickstart": noQuickstart,
   } = parse(args, {
     help: { type: "boolean", short: "h" },
     context: { type: "string" },
     registry: { type: "string" },
     "no-quickstart": { type: "boolean" },
+    nodes: { type: "string" },
   });
+  if (nodes !== undefined && !/^[1-9]$/.test(String(nodes))) {
+    throw new UserError(`--nodes takes a number from 1 to 9, not ${nodes}.`);
+  }
   if (context !== undefined && registry === undefined && help !== true) {
     throw new UserError("--context needs --registry HOST/PATH: your cluster must get the images from somewhere.");
   }
@@ -47,6 +55,7 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
     context: context as string | undefined,
     registry: (registry as string | undefined)?.replace(/\/+$/, ""),
     quickstart: noQuickstart !== true,
+    nodes: nodes === undefined ? undefined : Number(nodes),
   };
 }
 

@@ -32,7 +32,7 @@ async function useLocalCluster(options: StartOptions): Promise<void> {
       report,
     );
     const [archives] = await Promise.all([images, tools]);
-    await startCluster(folders, report);
+    await startCluster(folders, report, options.nodes === undefined ? {} : { nodes: options.nodes });
     const loaded = await loadImages(archives, report);
     const kubectl = createKubectl([`--kubeconfig=${folders.kubeconfig}`]);
     const access = [`export KUBECONFIG=${folders.kubeconfig}`, `export PATH=${dirname(toolPath("kubectl"))}:$PATH`];

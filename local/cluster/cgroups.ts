@@ -22,20 +22,29 @@ export function parseHierarchies(mounts: string): Hierarchy[] {
     .map(([, mountPoint = "", type]) => ({ mountPoint, version: type === "cgroup" ? 1 : 2 }));
 }
 
-/** Makes the control group in every hierarchy: the kubelet wants to find its root there. */
-export function createCgroups(parent: string): void {
+/** Control group below which the kubelet of a node keeps its pods; each removes what it does not know from its own. */
+export function nodeCgroup(root: string, node: string): string {
+  return join(cgroupParent(root), node);
+}
+
+/** Makes a control group in every hierarchy: the kubelet wants to find its root there. */
+export function createCgroup(path: string): void {
   for (const { mountPoint, version } of hierarchies()) {
-    if (version === 2) enableControllers(mountPoint);
-    mkdirSync(join(mountPoint, parent), { recursive: true });
+    let folder = mountPoint;
+    for (const part of path.split("/").filter(Boolean)) {
+      if (version === 2) enableControllers(folder);
+      folder = join(folder, part);
+      mkdirSync(folder, { recursive: true });
+    }
   }
 }
 
-/** Hands every controller down from the root of a version 2 hierarchy, where the machine has not done so. */
-function enableControllers(mountPoint: string): void {
-  const controllers = readFileSync(join(mountPoint, "cgroup.controllers"), "utf8").split(/\s+/).filter(Boolean);
+/** Hands every controller down from a group of version 2, where the machine has not done so. */
+function enableControllers(group: string): void {
+  const controllers = readFileSync(join(group, "cgroup.controllers"), "utf8").split(/\s+/).filter(Boolean);
   for (const controller of controllers) {
     try {
-      writeFileSync(join(mountPoint, "cgroup.subtree_control"), `+${controller}`);
+      writeFileSync(join(group, "cgroup.subtree_control"), `+${controller}`);
     } catch {
       // Some can't be handed down on some machines; the kubelet says so if it is one that it needs.
     }

@@ -4,7 +4,7 @@ import { identify, isAlive, type ProcessIdentity, signal } from "../process/iden
 import { holdsNamespaces, startNamespaces } from "../process/namespaces.ts";
 import { listProcesses } from "../process/processes.ts";
 import { waitFor } from "../process/wait.ts";
-import { cgroupParent, createCgroups, removeCgroups } from "./cgroups.ts";
+import { cgroupParent, removeCgroups } from "./cgroups.ts";
 import type { ClusterFolders } from "./folders.ts";
 import { ensureNodePrograms } from "./image/pack.ts";
 import { type ClusterState, writeState } from "./state.ts";
@@ -22,7 +22,6 @@ export async function ensureMachine(folders: ClusterFolders, state: ClusterState
   await destroyMachine(folders, state);
   rmSync(folders.records, { recursive: true, force: true });
   mkdirSync(folders.records, { recursive: true });
-  createCgroups(cgroupParent(folders.root));
   const programs = await ensureNodePrograms();
   state.machine = await startNamespaces([programs.pause, folders.root], join(folders.logs, "namespaces.log"));
   writeState(folders.stateFile, state);

@@ -24,6 +24,8 @@ import { type ClusterState, readState, writeState } from "./state.ts";
 export interface ClusterOptions {
   /** Whether etcd waits for the disk. @default true */
   fsync?: boolean;
+  /** Number of nodes. @default as many as it had, at first 1 */
+  nodes?: number;
 }
 
 /** Brings the local cluster up from whatever state it is in; resolves when its nodes are ready. */
@@ -40,12 +42,28 @@ export async function startCluster(
   chmodSync(folders.root, 0o755);
   ensureCertificates(folders);
   const state = readState(folders.stateFile);
+  setNodes(state, options.nodes);
   const startedAt = new Date();
   const { first: machine, isNew } = await ensureMachine(folders, state);
   await runInside(folders, machine, [String(state.nodes), options.fsync === false ? "no-fsync" : "fsync"]);
   await ensureReachable(folders, state, machine);
-  await step(report, "Waiting for the node to be ready", "about 10 s", () => waitForNodes(folders, state.nodes));
+  writeState(folders.stateFile, state);
+  await step(
+    report,
+    state.nodes === 1 ? "Waiting for the node to be ready" : "Waiting for the nodes to be ready",
+    "about 10 s",
+    () => waitForNodes(folders, state.nodes),
+  );
   if (isNew) await waitForOldPods(createKubectl([`--kubeconfig=${folders.kubeconfig}`]), startedAt, report);
+}
+
+function setNodes(state: ClusterState, wanted: number | undefined): void {
+  if (wanted === undefined) return;
+  if (wanted < state.nodes) {
+    const remedy = `ask for at least as many, or begin anew after \`npm stop -- --purge\``;
+    throw new UserError(`The local cluster has ${state.nodes} nodes and can't lose any: ${remedy}.`);
+  }
+  state.nodes = wanted;
 }
 
 async function runInside(folders: ClusterFolders, machine: ProcessIdentity, args: readonly string[]): Promise<void> {

@@ -6,7 +6,7 @@ import { toolPath } from "../../tools/build.ts";
 import { cacheRoot } from "../../tools/cache.ts";
 import type { NodeAddresses } from "../addresses.ts";
 import { componentKubeconfig, ensureNodeCertificates } from "../certificates.ts";
-import { cgroupParent } from "../cgroups.ts";
+import { createCgroup, nodeCgroup } from "../cgroups.ts";
 import { renderCniConfig } from "../config/cni.ts";
 import { containerdSocket, renderContainerdConfig } from "../config/containerd.ts";
 import { renderKubeProxyConfig } from "../config/kube-proxy.ts";
@@ -63,12 +63,14 @@ async function startKubelet(
   daemons: Daemons,
 ): Promise<void> {
   const credentials = ensureNodeCertificates(folders, node.index, own.config);
+  const cgroup = nodeCgroup(folders.root, node.name);
+  createCgroup(cgroup);
   const file = join(own.config, "kubelet.yaml");
   const text = renderKubeletConfig({
     authorityFile: certificatePaths(folders.pki).authority,
     certificateFile: credentials.certificateFile,
     keyFile: credentials.keyFile,
-    cgroupParent: cgroupParent(folders.root),
+    cgroupParent: cgroup,
     podLogs: own.podLogs,
     volumePlugins: join(own.root, "volume-plugins"),
   });

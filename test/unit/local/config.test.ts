@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { network, nodeAddresses } from "../../../local/cluster/addresses.ts";
-import { cgroupParent, parseHierarchies } from "../../../local/cluster/cgroups.ts";
+import { nodeCgroup, parseHierarchies } from "../../../local/cluster/cgroups.ts";
 import { renderCniConfig } from "../../../local/cluster/config/cni.ts";
 import { renderContainerdConfig } from "../../../local/cluster/config/containerd.ts";
 import { renderCorefile } from "../../../local/cluster/config/core-dns.ts";
@@ -73,7 +73,7 @@ describe("a node's configuration", () => {
         authorityFile: "/ca",
         certificateFile: "/crt",
         keyFile: "/key",
-        cgroupParent: cgroupParent("/var/lib/cnpg-ts/0123abcd"),
+        cgroupParent: nodeCgroup("/var/lib/cnpg-ts/0123abcd", "node-1"),
         podLogs: "/logs",
         volumePlugins: "/plugins",
       }),
@@ -81,7 +81,7 @@ describe("a node's configuration", () => {
     expect(config).toMatchObject({
       failCgroupV1: false,
       cgroupDriver: "cgroupfs",
-      cgroupRoot: "/cnpg-ts-0123abcd",
+      cgroupRoot: "/cnpg-ts-0123abcd/node-1",
       imageGCHighThresholdPercent: 100,
       authentication: { anonymous: { enabled: false } },
       clusterDNS: [network.controlPlane],

@@ -4,7 +4,13 @@ import { UserError } from "../../../local/terminal/user-error.ts";
 
 describe("options of npm start", () => {
   it("default to the local cluster with the quickstart", () => {
-    expect(parseStartOptions([])).toEqual({ help: false, context: undefined, registry: undefined, quickstart: true });
+    expect(parseStartOptions([])).toEqual({
+      help: false,
+      context: undefined,
+      registry: undefined,
+      quickstart: true,
+      nodes: undefined,
+    });
   });
 
   it("take the user's cluster and registry, without a slash at the end", () => {
@@ -13,6 +19,7 @@ describe("options of npm start", () => {
       context: "prod",
       registry: "host:5000/team",
       quickstart: false,
+      nodes: undefined,
     });
   });
 
@@ -20,6 +27,8 @@ describe("options of npm start", () => {
     [["--context", "prod"], /--registry/],
     [["--registry", "host"], /--context/],
     [["--contxt", "prod"], /--contxt.*--help/],
+    [["--nodes", "0"], /1 to 9, not 0/],
+    [["--nodes=many"], /1 to 9, not many/],
     [["extra"], /extra.*--help/],
     [["--context"], /--context.*--help/],
   ])("refuse %j in one line", (args, message) => {
@@ -29,6 +38,12 @@ describe("options of npm start", () => {
 
   it("show help whatever else is missing", () => {
     expect(parseStartOptions(["--help", "--context", "prod"]).help).toBe(true);
+  });
+});
+
+describe("nodes", () => {
+  it("are as many as asked for", () => {
+    expect(parseStartOptions(["--nodes", "3"]).nodes).toBe(3);
   });
 });
 
