@@ -76,7 +76,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   });
   let cachesReady = false;
   for (const part of parts) groups.add("caches", part);
-  const webhook = await createWebhook(options, settings, signal, () =>
+  const webhook = await createWebhook(options, settings, signal, facts, () =>
     cachesReady ? null : "caches are not filled yet",
   );
   groups.add("servers", webhook.server);

@@ -9,8 +9,9 @@ import type { OperatorSettings } from "./settings.ts";
 /** Finds out, once at the start, what is true of this operator and of the API server. */
 export async function gatherFacts(options: OperatorOptions, settings: OperatorSettings, signal: AbortSignal) {
   const { api, clock, flags } = options;
-  const [podMonitors, securityContextConstraints, managers, identity] = await Promise.all([
+  const [podMonitors, volumeSnapshots, securityContextConstraints, managers, identity] = await Promise.all([
     api.serves(resources.podMonitors, { signal }),
+    api.serves(resources.volumeSnapshots, { signal }),
     api.serves(
       {
         group: "security.openshift.io",
@@ -45,5 +46,5 @@ export async function gatherFacts(options: OperatorOptions, settings: OperatorSe
     instancesRolloutDelayMs: settings.instancesRolloutDelayMs,
     clustersRolloutDelayMs: settings.clustersRolloutDelayMs,
   };
-  return { operator, identity, podMonitors };
+  return { operator, identity, podMonitors, volumeSnapshots };
 }

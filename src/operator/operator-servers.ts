@@ -20,6 +20,7 @@ export async function createWebhook(
   options: OperatorOptions,
   settings: OperatorSettings,
   signal: AbortSignal,
+  facts: { volumeSnapshots: boolean },
   readiness: () => string | null,
 ): Promise<{ server: Runnable; upkeep: Runnable }> {
   const { api, clock, logger, flags } = options;
@@ -36,7 +37,7 @@ export async function createWebhook(
     if (!settings.context.operatorNamespace) return createTransientCertificate(certificates);
     return ensureOperatorCertificates(certificates, stop);
   };
-  const handlers = createAdmissionHandlers(settings.context);
+  const handlers = createAdmissionHandlers(settings.context, facts);
   let current = await load(signal);
   const webhook = createWebhookServer({ certificate: current, handlers, readiness, logger });
   const upkeep: Runnable = {

@@ -33,11 +33,28 @@ export function planImage(pass: Pass): Wait | null {
     flushStatus(pass, reason);
     return { because: reason };
   } else if (info.majorVersion > current.majorVersion) {
-    pass.status = { ...pass.status, image: info.image };
+    // The data is of the old version: its image stays until the data has been converted.
+    pass.status = { ...pass.status, image: current.image };
   } else if (info.image !== current.image || !sameExtensions(info.extensions, current.extensions)) {
     pass.status = { ...pass.status, image: info.image, pgDataImageInfo: info };
   }
   return null;
+}
+
+/**
+ * Last stage: a cluster that asks for a higher major version keeps running the one it has, is healed like any other, and
+ * says that the conversion of its data is not available.
+ */
+export function reportMajorUpgrade(pass: Pass): Wait | null {
+  const resolved = resolveImage(pass.cluster, pass.observed);
+  const current = pass.status.pgDataImageInfo;
+  if (resolved.kind === "failed" || !current || resolved.info.majorVersion <= current.majorVersion) return null;
+  const because =
+    `upgrading from major version ${current.majorVersion} to ${resolved.info.majorVersion} is not supported by this version ` +
+    `yet: the cluster goes on with ${current.image}, set that image again`;
+  if (pass.cluster.status?.phaseReason !== because) recordEvent(pass, "Warning", "UnsupportedUpgrade", because);
+  setPhase(pass, phases.imageCatalogError, because);
+  return { because, requeueAfterMs: 60_000 };
 }
 
 /** Looks the image up; says in words what is missing. */

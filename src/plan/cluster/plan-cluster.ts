@@ -11,7 +11,7 @@ import { planFailover, planTargetRepair } from "./failover.ts";
 import { waitForCommunication, waitForDiskSpace, waitForReadiness, waitForSinglePrimary } from "./guards.ts";
 import { planEndedPods, planReadyVolumes, planReattach, waitForActivePods } from "./healing.ts";
 import { planHibernation } from "./hibernation.ts";
-import { planImage } from "./image.ts";
+import { planImage, reportMajorUpgrade } from "./image.ts";
 import { planFinishedJobs, waitForFailedJobs, waitForRunningJobs } from "./instance-jobs.ts";
 import { recordInstanceReport } from "./instance-report.ts";
 import { planMetadataRepair } from "./metadata.ts";
@@ -73,6 +73,7 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
     planAuxiliaryObjects,
     planPlugins,
     (it) => planResources(it, sorted),
+    reportMajorUpgrade,
   ]);
   if (wait) {
     flushStatus(pass, wait.because);

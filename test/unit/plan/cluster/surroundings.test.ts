@@ -3,7 +3,7 @@ import type { Cluster } from "../../../../src/api/generated/cluster.ts";
 import type { Lease } from "../../../../src/api/generated/kubernetes.ts";
 import { phases } from "../../../../src/api/phases.ts";
 import type { ObservedCluster } from "../../../../src/plan/cluster/observed.ts";
-import { aHealthyCluster, aPod, plan, stepsOf, volumesOf, withPods } from "./fixtures.ts";
+import { aHealthyCluster, aPod, image, plan, stepsOf, volumesOf, withPods } from "./fixtures.ts";
 
 function stepsWith(
   change: (it: ObservedCluster) => Partial<ObservedCluster>,
@@ -206,10 +206,13 @@ describe("the image", () => {
     expect(status.phaseReason).toContain(expected);
   });
 
-  it("of a higher major version waits for the upgrade, the data's own stays known", () => {
-    const status = imageOf({ imageName: "example.org/postgresql:18.1" });
-    expect(status.image).toBe("example.org/postgresql:18.1");
-    expect(status.pgDataImageInfo?.majorVersion).toBe(17);
+  it("of a higher major version is not started on data of the lower one", () => {
+    const { cluster, observed } = aHealthyCluster();
+    const result = plan({ ...cluster, spec: { ...cluster.spec, imageName: "example.org/postgresql:18.1" } }, observed);
+    expect(result.status.image).toBe(image);
+    expect(result.status.pgDataImageInfo?.majorVersion).toBe(17);
+    expect(result.status.phase).toBe(phases.imageCatalogError);
+    expect(stepsOf(result.actions)).toEqual(["event UnsupportedUpgrade"]);
   });
 });
 
