@@ -54,7 +54,8 @@ function toSpec(props: ClusterProps): object {
   const base: Partial<ClusterSpec> = props.spec ?? {};
   return {
     ...base,
-    ...(props.instances !== undefined && { instances: props.instances }),
+    // Written even when it is the default: kubectl refuses a Cluster without it before the API server could fill it in.
+    instances: props.instances ?? base.instances ?? 1,
     ...(props.image !== undefined && { imageName: props.image }),
     ...(props.storage !== undefined && { storage: toStorage(props.storage) }),
     ...(props.walStorage !== undefined && { walStorage: toStorage(props.walStorage) }),

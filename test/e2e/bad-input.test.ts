@@ -9,7 +9,7 @@ function clusterObject(name: string, spec: object): object {
     apiVersion: "postgresql.cnpg.io/v1",
     kind: "Cluster",
     metadata: { name, namespace: "e2e-bystander" },
-    spec: { imageName: "localhost/postgresql:17", storage: { size: "1Gi" }, ...spec },
+    spec: { instances: 1, imageName: "localhost/postgresql:17", storage: { size: "1Gi" }, ...spec },
   };
 }
 

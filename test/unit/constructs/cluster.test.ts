@@ -24,6 +24,10 @@ describe("Cluster", () => {
     });
   });
 
+  test("writes one instance when nothing else is asked for, since kubectl wants the field", () => {
+    expect(synthCluster({ storage: "1Gi" })["spec"]).toEqual({ instances: 1, storage: { size: "1Gi" } });
+  });
+
   test("takes its id as the name", () => {
     expect(synthCluster({ storage: "1Gi" }, "ledger")["metadata"]).toEqual({ name: "ledger" });
   });
