@@ -4,11 +4,11 @@ import { createCluster, type TestCluster } from "./support/cluster.ts";
 import { apply, kubectl } from "./support/kubectl.ts";
 import { waitFor } from "./support/wait.ts";
 
-function clusterObject(name: string, spec: object): object {
+function clusterObject(namespace: string, name: string, spec: object): object {
   return {
     apiVersion: "postgresql.cnpg.io/v1",
     kind: "Cluster",
-    metadata: { name, namespace: "e2e-bystander" },
+    metadata: { name, namespace },
     spec: { instances: 1, imageName: "localhost/postgresql:17", storage: { size: "1Gi" }, ...spec },
   };
 }
@@ -55,11 +55,11 @@ describe("bad input", () => {
   });
 
   test.each(refused)("$what is refused with the field and the rule", async ({ name, spec, says }) => {
-    await expect(apply(clusterObject(name, spec))).rejects.toThrow(says);
+    await expect(apply(clusterObject(bystander.namespace, name, spec))).rejects.toThrow(says);
   });
 
   test("an image that does not exist leaves a clear phase and disturbs nobody", async () => {
-    await apply(clusterObject("noimage", { imageName: "localhost/absent:17", instances: 1 }));
+    await apply(clusterObject(bystander.namespace, "noimage", { imageName: "localhost/absent:17", instances: 1 }));
     await waitFor("phase of the cluster without image", 60_000, async () => {
       const text = await kubectl([
         "get",
@@ -83,7 +83,10 @@ describe("bad input", () => {
 
   test("an affinity that no node meets leaves the pod pending and a phase that says so", async () => {
     await apply(
-      clusterObject("nowhere", { instances: 1, affinity: { nodeSelector: { "example.com/absent": "yes" } } }),
+      clusterObject(bystander.namespace, "nowhere", {
+        instances: 1,
+        affinity: { nodeSelector: { "example.com/absent": "yes" } },
+      }),
     );
     await waitFor("event about scheduling", 60_000, async () => {
       const events = await kubectl(["get", "events", "-n", bystander.namespace, "-o", "jsonpath={.items[*].reason}"]);

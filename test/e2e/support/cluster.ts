@@ -23,7 +23,8 @@ export async function createCluster(
   spec: Partial<Cluster["spec"]>,
   metadata: { annotations?: Record<string, string> } = {},
 ): Promise<TestCluster> {
-  const namespace = `e2e-${name}`;
+  // A namespace of an earlier run may still be on its way out.
+  const namespace = `e2e-${name}-${Date.now().toString(36)}`;
   await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   await apply({
     apiVersion: "postgresql.cnpg.io/v1",
