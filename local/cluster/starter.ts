@@ -16,6 +16,7 @@ export async function asStarter(folders: ClusterFolders, report: Report, work: (
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.once(name, () => {
       report("Interrupted. `npm start` goes on from here, `npm stop` ends what runs.");
+      rmSync(folders.starter, { force: true });
       endSession();
       process.exit(130);
     });
