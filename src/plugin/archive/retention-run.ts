@@ -1,0 +1,75 @@
+import type { BackupCatalog, CatalogBackup } from "../../barman/catalog.ts";
+import { parseTarName, type ServerKeys } from "../../barman/object-keys.ts";
+import {
+  planRetention,
+  planWalRetention,
+  type RetentionOptions,
+  type RetentionPolicy,
+} from "../../barman/retention.ts";
+import { listAll, type ObjectStore } from "../../ports/object-store.ts";
+import { listWalObjects } from "./archive-reader.ts";
+
+const deleteBatch = 1000;
+
+export interface RetentionOutcome {
+  /** IDs of the backups that were removed, oldest first, with the reason. */
+  removed: readonly { id: string; reason: string }[];
+  kept: readonly CatalogBackup[];
+  walRemoved: number;
+  /** First segment that must stay; undefined when no WAL may go. */
+  firstRequiredWal: string | undefined;
+}
+
+/** Removes what a policy no longer needs: backups oldest first, each one's tars before its `backup.info`, then the WAL. */
+export async function runRetention(
+  store: ObjectStore,
+  keys: ServerKeys,
+  catalog: BackupCatalog,
+  policy: RetentionPolicy,
+  options: RetentionOptions & { signal?: AbortSignal },
+): Promise<RetentionOutcome> {
+  const plan = planRetention(catalog, policy, options);
+  if (plan.kind === "refused") throw new Error(plan.reason);
+  for (const { id } of plan.backups) await removeBackup(store, keys, id, options.signal);
+  const wal = planWalRetention(plan.kept);
+  const walRemoved = wal.firstRequired === undefined ? 0 : await removeWal(store, keys, wal.isObsolete, options.signal);
+  return { removed: plan.backups, kept: plan.kept, walRemoved, firstRequiredWal: wal.firstRequired };
+}
+
+/** Removes one backup. Its `backup.info` goes last: until then the backup is still listed, and its removal can be repeated. */
+export async function removeBackup(
+  store: ObjectStore,
+  keys: ServerKeys,
+  id: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const folder = keys.backupFolder(id);
+  const options = signal === undefined ? {} : { signal };
+  const { objects } = await listAll(store, folder, options);
+  const tars = objects.map(({ key }) => key).filter((key) => parseTarName(key.slice(folder.length)) !== undefined);
+  await store.remove(tars, options);
+  await store.remove([keys.backupInfo(id)], options);
+}
+
+async function removeWal(
+  store: ObjectStore,
+  keys: ServerKeys,
+  isObsolete: (walName: string) => boolean,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const options = signal === undefined ? {} : { signal };
+  let removed = 0;
+  let batch: string[] = [];
+  const flush = async () => {
+    await store.remove(batch, options);
+    removed += batch.length;
+    batch = [];
+  };
+  for await (const { key, wal } of listWalObjects(store, keys, options)) {
+    if (!isObsolete(wal.name)) continue;
+    batch.push(key);
+    if (batch.length >= deleteBatch) await flush();
+  }
+  if (batch.length > 0) await flush();
+  return removed;
+}

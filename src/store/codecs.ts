@@ -1,0 +1,135 @@
+import { Readable, type Transform } from "node:stream";
+import { promisify } from "node:util";
+import { constants, createGunzip, createZstdCompress, createZstdDecompress, gzip as gzipCallback } from "node:zlib";
+import { type CompressionName, compressions } from "../barman/compression.ts";
+
+const gzip = promisify(gzipCallback);
+/** Few, large outputs: each one is a turn of the event loop. */
+const outputBytes = 1 << 20;
+
+/** Thrown for a compression that is known by name, but has no encoder or decoder in this program. */
+export class UnsupportedCompressionError extends Error {
+  override readonly name = "UnsupportedCompressionError";
+
+  constructor(compression: CompressionName, action: "compress" | "decompress") {
+    super(
+      `this version cannot ${action} ${compression}; it can ${action} ${supportedCompressions.join(", ")} and plain files`,
+    );
+  }
+}
+
+/** Thrown for bytes that are not what their name's suffix says. */
+export class CorruptStreamError extends Error {
+  override readonly name = "CorruptStreamError";
+}
+
+export const supportedCompressions: readonly CompressionName[] = ["gzip", "zstd"];
+
+export function isSupported(compression: CompressionName | undefined): boolean {
+  return compression === undefined || supportedCompressions.includes(compression);
+}
+
+export interface CompressOptions {
+  /** @default the medium level of the format */
+  level?: number | undefined;
+  /** Pieces compressed at once, where the format allows several streams in a row. @default 1 */
+  parallel?: number | undefined;
+  /** Total bytes to come, when known. */
+  size?: number | undefined;
+}
+
+/** Compresses pieces of a WAL file. With gzip each piece becomes a member of its own, which readers of WAL files accept. */
+export function compressWal(
+  pieces: AsyncIterable<Uint8Array>,
+  compression: CompressionName | undefined,
+  options: CompressOptions = {},
+): AsyncIterable<Uint8Array> {
+  if (compression === undefined) return pieces;
+  const level = options.level ?? compressions[compression].levels?.medium;
+  switch (compression) {
+    case "gzip":
+      return gzipMembers(pieces, level ?? constants.Z_DEFAULT_COMPRESSION, options.parallel ?? 1);
+    case "zstd":
+      return through(pieces, zstdEncoder(level, options.size));
+    case "bzip2":
+    case "xz":
+    case "lz4":
+    case "snappy":
+      throw new UnsupportedCompressionError(compression, "compress");
+  }
+}
+
+/** Decompresses a stream of one compression; a stream that ends early or is damaged fails with `CorruptStreamError`. */
+export function decompress(
+  source: AsyncIterable<Uint8Array>,
+  compression: CompressionName | undefined,
+): AsyncIterable<Uint8Array> {
+  switch (compression) {
+    case undefined:
+      return source;
+    case "gzip":
+      return through(source, createGunzip({ chunkSize: outputBytes }));
+    case "zstd":
+      return through(source, createZstdDecompress({ chunkSize: outputBytes }));
+    case "bzip2":
+    case "xz":
+    case "lz4":
+    case "snappy":
+      throw new UnsupportedCompressionError(compression, "decompress");
+  }
+}
+
+async function* gzipMembers(
+  pieces: AsyncIterable<Uint8Array>,
+  level: number,
+  parallel: number,
+): AsyncGenerator<Uint8Array> {
+  const running: Promise<Buffer>[] = [];
+  let any = false;
+  try {
+    for await (const piece of pieces) {
+      any = true;
+      const member = gzip(piece, { level, chunkSize: outputBytes });
+      // Awaited below, in order; until then a failure must not count as unhandled.
+      member.catch(() => undefined);
+      running.push(member);
+      if (running.length >= Math.max(1, parallel)) yield (await running.shift()) as Buffer;
+    }
+    if (!any) running.push(gzip(new Uint8Array(), { level }));
+    for (const member of running.splice(0)) yield await member;
+  } finally {
+    await Promise.allSettled(running);
+  }
+}
+
+function zstdEncoder(level: number | undefined, size: number | undefined): Transform {
+  return createZstdCompress({
+    chunkSize: outputBytes,
+    ...(size === undefined ? {} : { pledgedSrcSize: size }),
+    params: {
+      ...(level === undefined ? {} : { [constants.ZSTD_c_compressionLevel]: level }),
+      [constants.ZSTD_c_checksumFlag]: 1,
+    },
+  });
+}
+
+/** Pipes a source through a transform; an error of the source comes out as it is, one of the transform as corruption. */
+async function* through(source: AsyncIterable<Uint8Array>, transform: Transform): AsyncGenerator<Uint8Array> {
+  const input = Readable.from(source, { objectMode: false, highWaterMark: outputBytes });
+  let sourceError: unknown;
+  input.once("error", (error) => {
+    sourceError = error;
+    transform.destroy(error);
+  });
+  input.pipe(transform);
+  try {
+    for await (const chunk of transform) yield chunk as Uint8Array;
+  } catch (error) {
+    if (sourceError !== undefined) throw sourceError;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CorruptStreamError(`damaged or cut off: ${reason}`, { cause: error });
+  } finally {
+    input.destroy();
+    transform.destroy();
+  }
+}
