@@ -7,9 +7,12 @@ import { choosePort } from "../process/free-port.ts";
 import { run } from "../process/run.ts";
 import { waitFor } from "../process/wait.ts";
 import { ensureTools, toolPath } from "../tools/build.ts";
+import { claimFolder, removeAbandoned } from "./abandoned.ts";
 import { apiServerArguments, etcdArguments } from "./arguments.ts";
 import { certificatePaths, createControlPlaneCertificates } from "./certificates.ts";
 import { isApiServerReady } from "./ready.ts";
+
+const folderPrefix = "cnpg-ts-cp-";
 
 export interface ControlPlaneOptions {
   /** Whether etcd waits for the disk. @default false */
@@ -41,7 +44,9 @@ export interface ControlPlane {
 /** Starts a control plane on loopback in a folder of its own; several may run at the same time. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   await ensureTools(["etcd", "kube-apiserver", "kubectl"]);
-  const folder = mkdtempSync(join(tmpdir(), "cnpg-ts-cp-"));
+  removeAbandoned(tmpdir(), folderPrefix);
+  const folder = mkdtempSync(join(tmpdir(), folderPrefix));
+  claimFolder(folder);
   const certificates = join(folder, "pki");
   const identity = createControlPlaneCertificates(certificates, ["127.0.0.1", "10.0.0.1"]);
   const etcdSocket = join(folder, "etcd.sock");

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
@@ -59,13 +59,15 @@ describe("control planes for tests", () => {
     expect(processesOf(join(folder, "etcd.sock"))).toEqual([]);
   });
 
-  it("die with the test that was killed", async () => {
+  it("die with the test that was killed, and the next one removes what they wrote", async () => {
     const { output } = await runScript(join(import.meta.dirname, "hold-control-plane.ts"), [], 15_000);
     const folder = /folder=(.*)/.exec(output)?.[1] ?? "";
     expect(folder).toContain("cnpg-ts-cp-");
     await waitFor("end of its servers", async () => processesOf(join(folder, "etcd.sock")).length === 0, {
       timeoutMs: 5_000,
     });
-    rmSync(folder, { recursive: true });
+    expect(existsSync(folder)).toBe(true);
+    await (await startControlPlane()).stop();
+    expect(existsSync(folder)).toBe(false);
   });
 });
