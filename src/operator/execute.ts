@@ -60,7 +60,11 @@ export async function executeActions(
     } catch (error) {
       const isOptional = (action.kind === "patch" || action.kind === "delete") && action.bestEffort;
       if (!isOptional) throw error;
-      logger.debug("Optional action failed", { action: name, error });
+      logger.warning("Optional action failed", { action: name, reason: action.reason, error });
+      if (action.kind === "patch" && action.failureEvent) {
+        const message = `${action.reason}: ${error instanceof Error ? error.message : String(error)}`;
+        options.events.record(targetOf(run.cluster), { type: "Warning", reason: action.failureEvent, message });
+      }
     }
     options.failpoint(name);
   }

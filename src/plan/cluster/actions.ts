@@ -32,7 +32,15 @@ export type ClusterAction =
   | { kind: "create"; object: PlannedObject; mustOwn: boolean; reason: string }
   /** Full update on the object's own resourceVersion. */
   | { kind: "update"; object: PlannedObject; reason: string }
-  | { kind: "patch"; target: ObjectRef; patch: Record<string, unknown>; bestEffort: boolean; reason: string }
+  /** `failureEvent`: reason of a Warning event that tells the user why a best effort failed. */
+  | {
+      kind: "patch";
+      target: ObjectRef;
+      patch: Record<string, unknown>;
+      bestEffort: boolean;
+      failureEvent?: string;
+      reason: string;
+    }
   | { kind: "delete"; target: ObjectRef; propagation: "Foreground" | "Background"; bestEffort: boolean; reason: string }
   /** A certificate, key included, is made at execution. */
   | { kind: "issueCertificate"; certificate: CertificateAction; reason: string }

@@ -41,7 +41,9 @@ function planGrowth(pass: Pass): void {
     if (wanted === undefined || present === undefined || !isLarger(wanted, present)) continue;
     const reason = `volume ${expected.name} is to grow from ${present} to ${wanted}`;
     const patch = { spec: { resources: { requests: { storage: wanted } } } };
-    pass.actions.push({ kind: "patch", target: refTo(volume), patch, bestEffort: false, reason });
+    // A storage class that cannot grow volumes refuses this for ever; everything else has to go on.
+    const failureEvent = "VolumeCannotGrow";
+    pass.actions.push({ kind: "patch", target: refTo(volume), patch, bestEffort: true, failureEvent, reason });
   }
 }
 

@@ -8,7 +8,8 @@ import type { World } from "./world.ts";
 
 /** The operator as it is shipped: one bundle, run by node. */
 export interface OperatorProgram {
-  start(namespace: string, env?: Record<string, string>): Promise<OperatorProcess>;
+  /** As an administrator, unless another kubeconfig is given. */
+  start(namespace: string, env?: Record<string, string>, kubeconfig?: string): Promise<OperatorProcess>;
   remove(): void;
 }
 
@@ -31,7 +32,7 @@ export async function buildOperatorProgram(world: World): Promise<OperatorProgra
   const file = join(folder, "operator.cjs");
   writeFileSync(file, await bundleProgram(programs["operator.cjs"]));
   return {
-    async start(namespace, env = {}) {
+    async start(namespace, env = {}, kubeconfig = world.controlPlane.kubeconfig) {
       const [webhookPort, metricsPort] = [await choosePort(), await choosePort()];
       const child = spawn(
         process.execPath,
@@ -39,9 +40,10 @@ export async function buildOperatorProgram(world: World): Promise<OperatorProgra
           ...shippedNodeArguments,
           file,
           "controller",
-          `--kubeconfig=${world.controlPlane.kubeconfig}`,
+          `--kubeconfig=${kubeconfig}`,
           `--webhook-port=${webhookPort}`,
           `--metrics-bind-address=127.0.0.1:${metricsPort}`,
+          "--leader-elect",
           "--log-level=debug",
         ],
         {

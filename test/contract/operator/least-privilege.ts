@@ -1,0 +1,79 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseAllDocuments, stringify } from "yaml";
+import type {
+  MutatingWebhookConfiguration,
+  ServiceAccount,
+  ValidatingWebhookConfiguration,
+} from "../../../src/api/generated/kubernetes.ts";
+import { resources } from "../../../src/kube/resources.ts";
+import type { KubeObject, ResourceType } from "../../../src/ports/kube-api.ts";
+import type { World } from "./world.ts";
+
+const access = (kind: string, plural: string): ResourceType<KubeObject> => ({
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind,
+  plural,
+  namespaced: false,
+});
+
+/** The operator's synthesized installation but for its Deployment, and a kubeconfig of its service account. */
+export interface Installation {
+  namespace: string;
+  kubeconfig: string;
+  remove(): void;
+}
+
+/** Installs what `dist/operator.k8s.yaml` says, so that a right which the operator uses and does not have is a failure. */
+export async function installOperator(world: World): Promise<Installation> {
+  const namespace = "cnpg-system";
+  const manifests = parseAllDocuments(readFileSync("dist/operator.k8s.yaml", "utf8")).map(
+    (it) => it.toJS() as KubeObject,
+  );
+  const types: Record<string, ResourceType<KubeObject>> = {
+    Namespace: resources.namespaces,
+    ServiceAccount: resources.serviceAccounts,
+    ConfigMap: resources.configMaps,
+    Service: resources.services,
+    ClusterRole: access("ClusterRole", "clusterroles"),
+    ClusterRoleBinding: access("ClusterRoleBinding", "clusterrolebindings"),
+    MutatingWebhookConfiguration: resources.mutatingWebhookConfigurations as ResourceType<KubeObject>,
+    ValidatingWebhookConfiguration: resources.validatingWebhookConfigurations as ResourceType<KubeObject>,
+  };
+  for (const manifest of manifests) {
+    const type = types[manifest.kind ?? ""];
+    if (type) await world.api.create(type, loosened(manifest));
+  }
+  const request = {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    metadata: { name: "cnpg-manager", namespace },
+    spec: { expirationSeconds: 3_600 },
+  };
+  const answer = (await world.api.create(resources.serviceAccounts, request as unknown as ServiceAccount, {
+    subresource: "token",
+  })) as unknown as { status: { token: string } };
+  const folder = mkdtempSync(join(tmpdir(), "cnpg-ts-sa-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const cluster = { server: world.controlPlane.url, "certificate-authority": world.controlPlane.caFile };
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user: { token: answer.status.token } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  };
+  writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
+  return { namespace, kubeconfig, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** The API server of a test cannot reach our Service: its calls may fail, the configuration is only read. */
+function loosened(manifest: KubeObject): KubeObject {
+  if (!manifest.kind?.endsWith("WebhookConfiguration")) return manifest;
+  const configuration = manifest as MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
+  const webhooks = (configuration.webhooks ?? []).map((it) => ({ ...it, failurePolicy: "Ignore", timeoutSeconds: 1 }));
+  return { ...manifest, webhooks } as KubeObject;
+}
