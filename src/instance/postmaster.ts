@@ -1,4 +1,6 @@
 import { accessSync, constants } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { annotations } from "../api/labels.ts";
 import type { StopMode } from "../plan/instance/shutdown.ts";
 import type { PostmasterExit, PostmasterHost } from "../ports/postmaster-host.ts";
 import { buildExtensionEnvironment } from "../postgres/image-extensions.ts";
@@ -7,6 +9,9 @@ import type { InstanceContext } from "./instance-context.ts";
 import { isProgram, killOrphans } from "./orphans.ts";
 
 const stopSignals: Record<StopMode, NodeJS.Signals> = { smart: "SIGTERM", fast: "SIGINT", immediate: "SIGQUIT" };
+
+/** Anonymous private pages, ELF headers and private huge pages, not PostgreSQL's shared buffers. */
+const defaultCoredumpFilter = "0x31";
 
 /** Pause between looks at a server that is coming up. */
 const startPollMs = 25;
@@ -92,11 +97,23 @@ export class Postmaster {
       env: postmasterEnvironment(context),
     });
     this.#startedAt = context.clock.now();
+    await this.#limitCoreDumps(this.#pid);
     context.logger.info("postmaster started", { postMasterPID: this.#pid });
   }
 
   private get context(): InstanceContext {
     return this.#context;
+  }
+
+  /** Keeps shared memory out of core dumps; backends take the setting over from the postmaster. */
+  async #limitCoreDumps(pid: number): Promise<void> {
+    const filter =
+      this.#context.state.cluster?.metadata.annotations?.[annotations.coredumpFilter] || defaultCoredumpFilter;
+    try {
+      await writeFile(`/proc/${pid}/coredump_filter`, filter);
+    } catch (error) {
+      this.#context.logger.warning("The core-dump filter could not be set", { filter, error });
+    }
   }
 
   /** Removes what a postmaster of an earlier life left; none runs now, so its pid may belong to anyone. */

@@ -39,6 +39,9 @@ type Requeue = number;
 /** Pause while something outside is waited for whose coming no event tells. */
 const soonMs = 1_000;
 
+/** How long after a change of the primary a standby is helped to find the new one. */
+const hurryMs = 15_000;
+
 /** Brings PostgreSQL and its files in line with the Cluster, pass by pass (reference: instance manager §4.1). */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
@@ -54,6 +57,8 @@ export class Reconciler {
   #pass = new AbortController();
   #passTarget: string | undefined;
   #lastWait = "";
+  /** The primary that this standby follows, and until when its receiver is hurried. */
+  #followed: { primary: string; until: number } | undefined;
   /** Called after each look at the files, for those who use the certificates themselves. */
   onFilesRefreshed: () => void = () => undefined;
 
@@ -321,6 +326,23 @@ export class Reconciler {
     return 0;
   }
 
+  /**
+   * After a change of the primary a standby without a WAL receiver would try again only every `wal_retrieve_retry_interval` (5 s);
+   * a reload makes it try at once. True while it is worth looking again soon.
+   */
+  async #hurryReceiver(cluster: Cluster): Promise<boolean> {
+    const { context, postmaster } = this.#options;
+    const current = cluster.status?.currentPrimary ?? "";
+    if (current !== this.#followed?.primary) {
+      this.#followed = { primary: current, until: context.clock.monotonicMs() + hurryMs };
+    }
+    if (context.clock.monotonicMs() > this.#followed.until) return false;
+    const [receiver] = await this.#sql.query("SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'");
+    if (receiver) return false;
+    postmaster.reload();
+    return true;
+  }
+
   /** Everything that needs a server that answers and a settled role. */
   async #reconcileDatabase(cluster: Cluster, sha256: string, signal: AbortSignal): Promise<Requeue> {
     const { context, lifecycle, postmaster, status } = this.#options;
@@ -340,7 +362,7 @@ export class Reconciler {
       if (await handlePendingRestart(context, cluster, deps)) return 0;
     }
     await this.#autoConf(cluster);
-    if (!isPrimary) return resyncMs;
+    if (!isPrimary) return (await this.#hurryReceiver(cluster)) ? soonMs / 2 : resyncMs;
     if (!this.#rolesEnsured) {
       await ensureReplicationRole(context);
       await ensureMetricsRole(context);
