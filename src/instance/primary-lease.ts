@@ -292,32 +292,20 @@ export class PrimaryLease {
     for (const waiter of waiters) waiter();
   }
 
-  #nextChange(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        this.#waiters.delete(done);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#waiters.add(done);
-      signal.addEventListener("abort", done, { once: true });
-    });
+  /** Resolves when something about the lease changed, after the time at the latest. */
+  async #nextChange(ms: number, signal: AbortSignal): Promise<void> {
+    const changed = new AbortController();
+    const waiter = () => changed.abort();
+    this.#waiters.add(waiter);
+    await this.#options.clock.sleep(ms, AbortSignal.any([signal, changed.signal])).catch(() => undefined);
+    this.#waiters.delete(waiter);
   }
 
   /** Sleeps, unless someone starts to wait for the lease meanwhile. */
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        this.#wake = undefined;
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#wake = done;
-      signal.addEventListener("abort", done, { once: true });
-    });
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+    this.#wake = undefined;
   }
 }

@@ -1,0 +1,224 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import type { Lease } from "../../../src/api/generated/kubernetes.ts";
+import { createInstanceState } from "../../../src/instance/instance-state.ts";
+import { PrimaryLease } from "../../../src/instance/primary-lease.ts";
+import { resources } from "../../../src/kube/resources.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { createFakeKubeApi, fault } from "../../support/fake-kube-api.ts";
+import { captureLogs } from "../../support/log-capture.ts";
+
+const key = { namespace: "ns", name: "c" };
+
+function world(currentPrimary = "") {
+  const clock = createFakeClock();
+  const kube = createFakeKubeApi({ clock });
+  kube.seed(resources.leases, {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: key,
+    spec: {},
+  } satisfies Lease);
+  const cluster = {
+    metadata: { ...key },
+    spec: { instances: 3 },
+    status: { currentPrimary, instanceNames: ["c-1", "c-2"], instancesStatus: { healthy: ["c-1", "c-2"] } },
+  } as unknown as Cluster;
+  const candidate = (podName: string, podUid = `uid-${podName}`) => {
+    const state = createInstanceState();
+    state.cluster = cluster;
+    const stop = new AbortController();
+    const lease = new PrimaryLease({
+      kube,
+      clock,
+      logger: captureLogs().logger,
+      state,
+      podName,
+      podUid,
+      namespace: "ns",
+      clusterName: "c",
+    });
+    let lost: string | undefined;
+    lease.onLost((holder) => {
+      lost = holder;
+    });
+    const running = lease.run(stop.signal);
+    const end = async () => {
+      stop.abort();
+      await running;
+    };
+    return { lease, lost: () => lost, stop: end, signal: stop.signal };
+  };
+  const record = () => kube.peek(resources.leases, key)?.spec;
+  return { clock, kube, candidate, record, cluster };
+}
+
+describe("PrimaryLease", () => {
+  test("first boot: acquires at once and renews every retry period", async () => {
+    const { clock, candidate, record, kube } = world();
+    const one = candidate("c-1");
+    const result = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    expect(await result).toEqual({ kind: "held" });
+    expect(record()).toMatchObject({ holderIdentity: "c-1", leaseTransitions: 1, leaseDurationSeconds: 15 });
+    const writes = () => kube.requests.filter((request) => request.verb === "update").length;
+    const before = writes();
+    await clock.advance(10_000);
+    expect(writes() - before).toBe(5);
+    expect(one.lease.held).toBe(true);
+    await one.stop();
+  });
+
+  test("a standby that is not asked only looks", async () => {
+    const { clock, candidate, kube } = world();
+    const two = candidate("c-2");
+    await clock.advance(20_000);
+    expect(kube.requests.every((request) => request.verb === "get")).toBe(true);
+    expect(two.lease.held).toBe(false);
+    await two.stop();
+  });
+
+  test("a released lease is taken over within a fraction of a second", async () => {
+    const { clock, candidate, record } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    const two = candidate("c-2");
+    const second = two.lease.acquire(two.signal);
+    await clock.advance(3_000);
+    expect(two.lease.held).toBe(false);
+    await one.stop();
+    await one.lease.release();
+    expect(record()).toMatchObject({ holderIdentity: "", leaseDurationSeconds: 1 });
+    await clock.advance(200);
+    expect(await second).toEqual({ kind: "held" });
+    expect(record()).toMatchObject({ holderIdentity: "c-2", leaseTransitions: 2 });
+    await two.stop();
+  });
+
+  test("a dead holder's lease is taken a lease duration after its last renewal, not earlier", async () => {
+    const { clock, candidate } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    const two = candidate("c-2");
+    await clock.advance(5_000);
+    await one.stop();
+    const died = clock.monotonicMs();
+    const second = two.lease.acquire(two.signal);
+    while (!two.lease.held && clock.monotonicMs() - died < 30_000) {
+      await clock.advance(100);
+      // The old holder's right ends before anyone else's begins.
+      expect(one.lease.held && two.lease.held).toBe(false);
+    }
+    const waited = clock.monotonicMs() - died;
+    expect(waited).toBeGreaterThan(12_900);
+    expect(waited).toBeLessThan(15_700);
+    expect(await second).toEqual({ kind: "held" });
+    await two.stop();
+  });
+
+  test("the right ends with the API server, the requests stay few, and it comes back by itself", async () => {
+    const { clock, candidate, kube } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    kube.intercept(() => fault("unavailable"));
+    const before = kube.requests.length;
+    await clock.advance(60_000);
+    expect(kube.requests.length - before).toBeLessThanOrEqual(31);
+    expect(one.lease.held).toBe(false);
+    expect(one.lost()).toBeUndefined();
+    kube.intercept(undefined);
+    await clock.advance(4_000);
+    expect(one.lease.held).toBe(true);
+    await one.stop();
+  });
+
+  test("a holder that finds another name in the lease is told that it lost", async () => {
+    const { clock, candidate, kube } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    const taken = kube.peek(resources.leases, key) as Lease;
+    await kube.update(resources.leases, { ...taken, spec: { ...taken.spec, holderIdentity: "c-2" } });
+    await clock.advance(3_000);
+    expect(one.lost()).toBe("c-2");
+    expect(one.lease.held).toBe(false);
+    await one.stop();
+  });
+
+  test("a new pod of the holder's name waits like any other", async () => {
+    const { clock, candidate } = world();
+    const old = candidate("c-1", "old");
+    const first = old.lease.acquire(old.signal);
+    await clock.advance(10);
+    await first;
+    await old.stop();
+    const fresh = candidate("c-1", "fresh");
+    const second = fresh.lease.acquire(fresh.signal);
+    await clock.advance(14_000);
+    expect(fresh.lease.held).toBe(false);
+    await clock.advance(2_000);
+    expect(await second).toEqual({ kind: "held" });
+    await fresh.stop();
+  });
+
+  test("the same pod goes on at once after its container was started again", async () => {
+    const { clock, candidate } = world("c-1");
+    const before = candidate("c-1");
+    const first = before.lease.acquire(before.signal);
+    await clock.advance(16_000);
+    expect(await first).toEqual({ kind: "held" });
+    await before.stop();
+    const after = candidate("c-1");
+    const second = after.lease.acquire(after.signal);
+    await clock.advance(200);
+    expect(await second).toEqual({ kind: "held" });
+    await after.stop();
+  });
+
+  test("who is no voter is refused", async () => {
+    const { clock, candidate } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    await one.stop();
+    await one.lease.release();
+    const nine = candidate("c-9");
+    const refused = nine.lease.acquire(nine.signal);
+    await clock.advance(1_500);
+    expect(await refused).toMatchObject({ kind: "refused", reason: expect.stringContaining("not among the voters") });
+    await nine.stop();
+  });
+
+  test("an acquisition gives up after its time, and the waiting goes on to be possible", async () => {
+    const { clock, candidate } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    const two = candidate("c-2");
+    const second = two.lease.acquire(two.signal);
+    await clock.advance(22_000);
+    expect(await second).toMatchObject({ kind: "timeout" });
+    await one.stop();
+    await two.stop();
+  });
+
+  test("conflicts are met by reading again", async () => {
+    const { clock, candidate, kube } = world();
+    let conflicts = 2;
+    kube.intercept((request) => (request.verb === "update" && conflicts-- > 0 ? fault("conflict") : undefined));
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(200);
+    expect(await first).toEqual({ kind: "held" });
+    await one.stop();
+  });
+});
