@@ -90,6 +90,15 @@ describe("faults of a cluster of three", () => {
     const writer = await startWriter(cluster);
     const primary = await cluster.primary();
     await freezeApiServer(60_000);
+    // The operator gave up its leadership meanwhile and starts anew.
+    await kubectl([
+      "wait",
+      "deployment/cnpg-controller-manager",
+      "-n",
+      "cnpg-system",
+      "--for=condition=Available",
+      "--timeout=120s",
+    ]);
     await cluster.healthy(3);
     expect(await writer.longestGap()).toBeLessThan(3);
     await writer.stop();
