@@ -95,16 +95,30 @@ export function createPluginPool(options: GrpcPluginPoolOptions): GrpcPluginPool
     }
   }
 
-  function acquire(name: string, signal: AbortSignal): Promise<Loan> {
+  /** The failure is a value, so that the loans of other plugins are not lost. */
+  async function acquire(name: string, signal: AbortSignal, budgetMs: number): Promise<Loan | PluginError> {
     const entry = entries.get(name);
-    if (!entry) return Promise.reject(unknownPlugin(name, [...entries.keys()]));
-    return retry(() => borrow(entries.get(name) ?? entry, signal), {
-      policy: acquirePolicy,
-      clock: options.clock,
-      random: options.random,
-      signal,
-      classify: (error) => ({ retryable: findPluginError(error)?.retryable ?? false }),
-    });
+    if (!entry) return unknownPlugin(name, [...entries.keys()]);
+    let last: PluginError | undefined;
+    const attempt = async () => {
+      try {
+        return await borrow(entries.get(name) ?? entry, signal);
+      } catch (error) {
+        const known = findPluginError(error);
+        if (known && !signal.aborted) last = known;
+        throw error;
+      }
+    };
+    try {
+      const { clock, random } = options;
+      const classify = () => ({ retryable: last?.retryable ?? false });
+      return await retry(attempt, { policy: acquirePolicy, clock, random, signal, classify });
+    } catch (error) {
+      if (!signal.aborted) return last ?? outOfTime(name, "it could not be loaded", error);
+      const late = (signal.reason as { name?: string } | undefined)?.name === "TimeoutError";
+      const text = late ? `it could not be loaded within ${budgetMs} ms` : "loading it was given up";
+      return outOfTime(name, last ? `${text}, last because of: ${last.message}` : text, last ?? error);
+    }
   }
 
   function replaceEndpoints(source: EndpointSource, endpoints: readonly PluginEndpoint[]): EndpointChanges {
@@ -148,7 +162,7 @@ export function createPluginPool(options: GrpcPluginPoolOptions): GrpcPluginPool
       const budget = AbortSignal.timeout(budgetMs);
       const ends = signal ? AbortSignal.any([signal, budget]) : budget;
       const sorted = [...new Set(names)].sort();
-      const results = await Promise.all(sorted.map((name) => settle(name, acquire(name, ends), budgetMs)));
+      const results = await Promise.all(sorted.map((name) => acquire(name, ends, budgetMs)));
       const loans = results.filter((result): result is Loan => !(result instanceof Error));
       const failed = results.find((result) => result instanceof Error);
       if (!failed) return createSession(loans);
@@ -198,22 +212,10 @@ function createSession(loans: readonly Loan[]): PluginSession {
   };
 }
 
-/** The failure of one plugin as a value, so that the others' loans are not lost; running out of time gets the plugin's name. */
-async function settle(name: string, loan: Promise<Loan>, budgetMs: number): Promise<Loan | PluginError> {
-  try {
-    return await loan;
-  } catch (error) {
-    const known = findPluginError(error);
-    if (known && known.status !== "CANCELLED") return known;
-    const late = (known?.cause ?? error) instanceof Error && ((known?.cause ?? error) as Error).name === "TimeoutError";
-    const text = late ? `it could not be loaded within ${budgetMs} ms` : `it could not be loaded: ${String(error)}`;
-    return new PluginError(`plugin ${name}: ${text}; check its pod, Service and certificates`, {
-      plugin: name,
-      operation: "connect",
-      kind: "unavailable",
-      cause: error,
-    });
-  }
+function outOfTime(plugin: string, text: string, cause: unknown): PluginError {
+  const remedy = "check its pod, Service and certificates";
+  const fields = { plugin, operation: "connect", kind: "unavailable", cause } as const;
+  return new PluginError(`plugin ${plugin}: ${text}; ${remedy}`, fields);
 }
 
 function unknownPlugin(name: string, known: readonly string[]): PluginError {

@@ -1,0 +1,56 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Builds the Go side; the tool's own cache makes this fast after the first time. Answers with the program's path. */
+export async function buildGoPeer(): Promise<string> {
+  const program = join(await mkdtemp(join(tmpdir(), "rpc-go-")), "peer");
+  const cwd = join(import.meta.dirname, "go");
+  await run("go", ["build", "-trimpath", "-o", program, "."], { cwd });
+  return program;
+}
+
+/** A running Go side: JSON lines in and out. */
+export interface GoPeer {
+  child: ChildProcess;
+  /** Sends a line and gives back the next one. */
+  ask<T>(line: unknown): Promise<T>;
+  /** The next line that comes. */
+  next<T>(): Promise<T>;
+  stop(): Promise<void>;
+}
+
+/** Starts the Go side in a mode. */
+export function startGoPeer(
+  program: string,
+  mode: "client" | "server" | "patch",
+  flags: Record<string, string>,
+): GoPeer {
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const child = spawn(program, [...args, mode], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async <T>(): Promise<T> => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`the Go ${mode} ended`);
+    return JSON.parse(value) as T;
+  };
+  return {
+    child,
+    next,
+    ask(line) {
+      child.stdin.write(`${JSON.stringify(line)}\n`);
+      return next();
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) resolve();
+        child.once("exit", () => resolve());
+        child.kill("SIGKILL");
+      }),
+  };
+}
