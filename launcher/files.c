@@ -16,6 +16,14 @@
 char base[PATH_MAX];
 static char self[PATH_MAX];
 
+/* Cuts a path down to its folder, in place. */
+void folder_of(char *path)
+{
+	char *folder = dirname(path);
+	if (folder != path)
+		memmove(path, folder, strlen(folder) + 1);
+}
+
 void base_find(void)
 {
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -23,7 +31,7 @@ void base_find(void)
 		n = snprintf(self, sizeof self, "%s", (const char *)getauxval(AT_EXECFN));
 	self[n] = 0;
 	strcpy(base, self);
-	strcpy(base, dirname(base));
+	folder_of(base);
 }
 
 int path_join(char *out, const char *folder, const char *name)
@@ -174,7 +182,7 @@ int bootstrap(const char *target)
 	if (strlen(target) >= sizeof folder)
 		return errno = ENAMETOOLONG, complain("use", target);
 	strcpy(folder, target);
-	strcpy(folder, dirname(folder));
+	folder_of(folder);
 	if (path_join(runtime, base, "runtime") || path_join(staged, folder, "runtime.new") ||
 	    path_join(place, folder, "runtime"))
 		return complain("use", folder);

@@ -39,6 +39,7 @@ void frame_free(struct frame *f);
 /* files.c */
 extern char base[PATH_MAX]; /* folder of our own executable */
 void base_find(void);
+void folder_of(char *path);
 int path_join(char *out, const char *folder, const char *name); /* out has PATH_MAX bytes */
 int copy_file(const char *from, const char *to, mode_t mode);
 int copy_tree(const char *from, const char *to);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ int lock_volume(const char *pgdata, int sigfd)
 		exit(1);
 	}
 	strcpy(folder, pgdata);
-	strcpy(folder, dirname(folder));
+	folder_of(folder);
 	if (path_join(path, folder, ".cnpg-ts.lock"))
 		exit(1);
 	int low = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
