@@ -47,6 +47,12 @@ export function createClusterObserver(options: ObserverOptions): ClusterObserver
     return {
       pods: sorted(ofCluster.filter((it) => ownsObject(cluster, it))),
       jobPods: sorted(ofCluster.filter((it) => it.metadata.labels?.[labels.jobRole] !== undefined)),
+      orphanPods: sorted(ofCluster.filter((it) => isOrphan(it) && it.metadata.labels?.[labels.podRole] === "instance")),
+      orphanVolumes: sorted(
+        stores.persistentVolumeClaims
+          .list(namespace)
+          .filter((it) => isOrphan(it) && it.metadata.labels?.[labels.cluster] === name),
+      ),
       volumes: sorted(stores.persistentVolumeClaims.list(namespace).filter((it) => ownsObject(cluster, it))),
       jobs: sorted(stores.jobs.list(namespace).filter((it) => ownsObject(cluster, it))),
       nodes: byName(stores.nodes.list()),
@@ -212,6 +218,10 @@ async function getOrUndefined<T>(read: Promise<T>): Promise<T | undefined> {
     if (isKubeError(error, "notFound")) return undefined;
     throw error;
   }
+}
+
+function isOrphan(object: KubeObject): boolean {
+  return (object.metadata.ownerReferences ?? []).length === 0 && !object.metadata.deletionTimestamp;
 }
 
 function byName<T extends KubeObject>(objects: readonly T[]): Map<string, T> {

@@ -1,6 +1,7 @@
 import { secretNames, usesDefaultQueries } from "../api/cluster-facts.ts";
 import type { Cluster } from "../api/generated/cluster.ts";
 import type { Node } from "../api/generated/kubernetes.ts";
+import { labels } from "../api/labels.ts";
 import { controllerOf, isClusterReference } from "../build/metadata.ts";
 import { isDrained } from "../plan/cluster/drain.ts";
 import { roleOf } from "../plan/cluster/pods.ts";
@@ -26,8 +27,9 @@ export function subscribeWatches({ stores, drainTaints, enqueue }: WatchOptions)
   const clustersIn = (namespace: string | undefined) => stores.clusters.list(namespace);
 
   on(stores.clusters, ({ object }) => [keyOf(object)]);
-  const owned = [stores.persistentVolumeClaims, stores.services, stores.podDisruptionBudgets] as const;
-  on(stores.pods, ({ object }) => clusterOfPod(object));
+  const owned = [stores.services, stores.podDisruptionBudgets] as const;
+  on(stores.pods, ({ object }) => clusterByLabel(object));
+  on(stores.persistentVolumeClaims, ({ object }) => clusterByLabel(object));
   on(stores.jobs, ({ object }) => ownerKeys(object));
   for (const store of owned) on(store as Store<KubeObject>, ({ object }) => ownerKeys(object));
   for (const store of [stores.serviceAccounts, stores.roles, stores.roleBindings] as const) {
@@ -77,9 +79,9 @@ export function ownerKeys(object: KubeObject): string[] {
   return owner && isClusterReference(owner) ? [`${object.metadata.namespace}/${owner.name}`] : [];
 }
 
-/** A pod of a Job is controlled by the Job; its label still names the cluster. */
-function clusterOfPod(object: KubeObject): string[] {
-  const name = object.metadata.labels?.["cnpg.io/cluster"];
+/** A pod of a Job is controlled by the Job, and a volume may belong to nobody yet: the label still names the cluster. */
+function clusterByLabel(object: KubeObject): string[] {
+  const name = object.metadata.labels?.[labels.cluster];
   return name ? [`${object.metadata.namespace}/${name}`] : ownerKeys(object);
 }
 

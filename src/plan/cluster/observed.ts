@@ -76,6 +76,9 @@ export interface ObservedCluster {
   pods: readonly Pod[];
   /** Volumes owned by the cluster, sorted by name. */
   volumes: readonly PersistentVolumeClaim[];
+  /** Volumes and instance pods that carry the cluster's name and that nothing owns. */
+  orphanVolumes: readonly PersistentVolumeClaim[];
+  orphanPods: readonly Pod[];
   /** Jobs owned by the cluster, sorted by name. */
   jobs: readonly Job[];
   /** Pods of those Jobs, to tell why one does not start. */

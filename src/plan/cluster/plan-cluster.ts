@@ -3,6 +3,7 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
 import { type Phase, phases } from "../../api/phases.ts";
 import type { ClusterAction } from "./actions.ts";
+import { planAdoption } from "./adoption.ts";
 import { planAuxiliaryObjects } from "./auxiliary.ts";
 import { planFirstPrimary } from "./bootstrap.ts";
 import type { ClusterStatus } from "./conditions.ts";
@@ -69,6 +70,7 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
     (it) => waitForPromotion(it, primaryState(it)),
     waitForReplicaPromotion,
     (it) => planAvailability(it, sorted),
+    planAdoption,
     planImage,
     planAuxiliaryObjects,
     planPlugins,

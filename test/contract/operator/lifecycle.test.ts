@@ -124,6 +124,32 @@ describe("scaling and healing", () => {
   });
 });
 
+describe("adoption", () => {
+  it("takes volumes of the cluster's name that nobody owns, and starts from them", async () => {
+    for (const serial of [1, 2]) {
+      const role = serial === 2 ? "primary" : "replica";
+      await world.api.create(resources.persistentVolumeClaims, {
+        apiVersion: "v1",
+        kind: "PersistentVolumeClaim",
+        metadata: {
+          namespace: scene.namespace,
+          name: `o-${serial}`,
+          labels: { "cnpg.io/cluster": "o", "cnpg.io/instanceRole": role, role },
+          annotations: { "cnpg.io/nodeSerial": String(serial), "cnpg.io/clusterManifest": "{}" },
+        },
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      });
+    }
+    await scene.create("o", { instances: 2 });
+    const cluster = await scene.waitHealthy("o", 2);
+    expect(cluster.status).toMatchObject({ currentPrimary: "o-2", instanceNames: ["o-1", "o-2"] });
+    const volume = await scene.find(resources.persistentVolumeClaims, "o-2");
+    expect(volume?.metadata.ownerReferences?.[0]?.uid).toBe(cluster.metadata.uid);
+    expect(volume?.metadata.annotations?.["cnpg.io/clusterManifest"]).toBeUndefined();
+    expect(await scene.find(resources.jobs, "o-1-initdb")).toBeUndefined();
+  });
+});
+
 describe("bad input", () => {
   it("with an invalid definition gets a phase, a reason and an event, and leaves others alone", async () => {
     await scene.create("bad", { storage: { size: "much" } });

@@ -152,6 +152,8 @@ export function anObservation(fields: Partial<ObservedCluster> = {}): ObservedCl
     pods: [],
     jobPods: [],
     volumes: [],
+    orphanVolumes: [],
+    orphanPods: [],
     jobs: [],
     nodes: new Map(),
     instances: [],
