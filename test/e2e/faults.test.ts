@@ -13,7 +13,7 @@ interface Pod {
 
 /** Kills the runtime and not the shell that runs this. */
 const killRuntime =
-  "for p in /proc/[0-9]*; do n=${p#/proc/}; [ $n != $$ ] && grep -q runtime/manager.cjs $p/cmdline && kill -9 $n; done; true";
+  "for p in /proc/[0-9]*; do n=$(basename $p); [ $n != $$ ] && grep -q runtime/manager.cjs $p/cmdline && kill -9 $n; done; true";
 
 describe("faults of a cluster of three", () => {
   let cluster: TestCluster;
