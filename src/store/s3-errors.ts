@@ -61,10 +61,13 @@ export function toStoreError(
 }
 
 function describe(cause: SdkError, name: string, httpStatus: number | undefined): string {
+  // An answer to a HEAD has no body that could name the fault; the SDK's stand-ins say nothing.
+  const word = cause.code ?? name;
+  const said = cause.message === undefined || cause.message === name ? "" : cause.message;
   const parts = [
     httpStatus === undefined ? "" : `HTTP ${httpStatus}`,
-    cause.code ?? (name === "Error" ? "" : name),
-    cause.message && cause.message !== name ? cause.message : "",
+    word === "Error" || word.startsWith("Unknown") ? "" : word,
+    said.startsWith("Unknown") ? "" : said,
     cause.$metadata?.requestId ? `(request ${cause.$metadata.requestId})` : "",
   ];
   const text = parts.filter((part) => part !== "").join(" ");
