@@ -164,7 +164,7 @@ async function patch(run: Run, target: ObjectRef, change: Record<string, unknown
 }
 
 async function remove(run: Run, target: ObjectRef, propagation: "Foreground" | "Background"): Promise<void> {
-  requireUnchangedCluster(run, target);
+  await requireUnchangedCluster(run, target);
   const type = resourceTypeOf(target);
   const { namespace, name, uid, resourceVersion } = target;
   try {
@@ -178,11 +178,19 @@ async function remove(run: Run, target: ObjectRef, propagation: "Foreground" | "
   }
 }
 
-/** The reason to delete something may be gone once the Cluster says something else. */
-function requireUnchangedCluster(run: Run, target: ObjectRef): void {
-  const { namespace, name, resourceVersion } = run.cluster.metadata;
-  const now = run.options.stores.clusters.get({ namespace: namespace ?? "", name: name ?? "" });
+/**
+ * The reason to delete something may be gone once the Cluster says something else. Instances and their data are worth a
+ * fresh read: a watch that has stalled would go on telling the old story.
+ */
+async function requireUnchangedCluster(run: Run, target: ObjectRef): Promise<void> {
+  const { namespace = "", name = "", resourceVersion } = run.cluster.metadata;
+  const { api, stores } = run.options;
+  const isPrecious = target.kind === "Pod" || target.kind === "PersistentVolumeClaim";
+  const now = isPrecious
+    ? await api.get(resources.clusters, { namespace, name }, { signal: run.signal })
+    : stores.clusters.get({ namespace, name });
   if (now?.metadata.resourceVersion === resourceVersion) return;
+  if (now) stores.clusters.observeWrite(now);
   throw new KubeError(
     `delete ${target.kind} ${target.namespace}/${target.name}: cluster ${name} has changed since this was decided`,
     { kind: "conflict", status: 409 },

@@ -135,7 +135,7 @@ export function waitForActivePods(pass: Pass): Wait | null {
   const keepsPhase = phase === phases.inPlacePrimaryRestart || phase === phases.inPlaceDeletePrimaryRestart;
   if (!keepsPhase) {
     const problems = idle.map(startProblem).filter((it) => it !== undefined);
-    const text = "Some instances are not yet active. Please wait";
+    const text = "Some instances are not yet active. Please wait.";
     reportProblems(pass, phases.waitingForInstances, text, problems);
   }
   return { requeueAfterMs: 1_000, because: `${idle.map((it) => it.metadata.name).join(", ")} not active yet` };

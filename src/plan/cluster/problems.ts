@@ -9,7 +9,7 @@ export function reportProblems(
   problems: readonly { reason: string; message: string }[],
 ): void {
   const detail = [...new Set(problems.map((it) => it.message))].join("; ");
-  const reason = detail ? `${text}: ${detail}` : text;
+  const reason = detail ? `${text}${text.endsWith(".") ? "" : ":"} ${detail}` : text;
   if (detail && pass.cluster.status?.phaseReason !== reason)
     recordEvent(pass, "Warning", "InstanceCannotStart", detail);
   setPhase(pass, phase, reason);

@@ -103,7 +103,7 @@ describe("execution", () => {
       { type: "merge", body },
       { subresource: "status" },
     );
-    options.stores.clusters.observeWrite(changed);
+    expect(changed.status?.targetPrimary).toBe("c-1");
     const error = await run([deletePod(pod)]).catch((it: unknown) => it);
     expect(isKubeError(error, "conflict")).toBe(true);
     expect(api.peek(resources.pods, { namespace: "ns", name: "c-1" })).toBeDefined();

@@ -277,6 +277,14 @@ describe("a healthy cluster", () => {
     expect(plan(paused, withPods(observed, [])).actions).toEqual([]);
   });
 
+  it("waits for pods that do not run yet, in the words that tools look for", () => {
+    const { cluster, observed } = aHealthyCluster();
+    const pods = [...observed.pods.slice(0, 2), aPod(cluster, 3, "pending")];
+    const result = plan(cluster, withPods(observed, pods));
+    expect(result.status.phase).toBe(phases.waitingForInstances);
+    expect(result.status.phaseReason).toBe("Some instances are not yet active. Please wait.");
+  });
+
   it("starts cold with the primary alone", () => {
     const { cluster, observed } = aHealthyCluster();
     expect(stepsOf(plan(cluster, withPods(observed, [])).actions)).toEqual(["createPod c-1"]);
