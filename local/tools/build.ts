@@ -50,9 +50,12 @@ function removeLeftovers(folder: string): void {
 
 function moduleCache(module: string): string {
   const folder = moduleFolder(module);
-  const read = (file: string) => readFileSync(join(folder, file), "utf8");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+    /\.(go|mod|sum)$/.test(file),
+  );
+  const sources = files.sort().map((file) => readFileSync(join(folder, file), "utf8"));
   const tools = goTools.filter((tool) => tool.module === module);
-  return join(cacheRoot(), "bin", `${module}-${cacheKey(read("go.mod"), read("go.sum"), tools, process.arch)}`);
+  return join(cacheRoot(), "bin", `${module}-${cacheKey(sources, tools, process.arch)}`);
 }
 
 function moduleFolder(module: string): string {

@@ -9,10 +9,10 @@ export function cacheRoot(env: Record<string, string | undefined> = process.env)
   return join(base === undefined || base === "" ? join(env["HOME"] ?? homedir(), ".cache") : base, "cnpg-ts");
 }
 
-/** Key of a module's folder in the cache: it changes with every pinned version and every build flag. */
-export function cacheKey(goMod: string, goSum: string, tools: readonly GoTool[], arch: string): string {
+/** Key of a module's folder in the cache: it changes with every pinned version, line of our own Go and build flag. */
+export function cacheKey(sources: readonly string[], tools: readonly GoTool[], arch: string): string {
   const hash = createHash("sha256");
-  for (const part of [goMod, goSum, arch, ...tools.map((tool) => buildArguments(tool, tool.name).join("\0"))]) {
+  for (const part of [...sources, arch, ...tools.map((tool) => buildArguments(tool, tool.name).join("\0"))]) {
     hash.update(`${part.length}:${part}`);
   }
   return hash.digest("hex").slice(0, 16);
