@@ -29,6 +29,10 @@ export async function asStarter(folders: ClusterFolders, report: Report, work: (
       if (self) writeRecord(folders.starter, self);
       try {
         await work();
+      } catch (error) {
+        // What still runs side by side with the part that failed would only delay the message.
+        endSession();
+        throw error;
       } finally {
         rmSync(folders.starter, { force: true });
       }

@@ -111,7 +111,9 @@ async function waitForNodes(folders: ClusterFolders, count: number): Promise<voi
   await waitFor(
     `${count} nodes ready`,
     async () => {
-      const { items } = await kubectl.json<NodeList>(["get", "nodes"]);
+      const { code, stdout } = await kubectl.try(["get", "nodes", "-o", "json"]);
+      if (code !== 0) return false;
+      const { items } = JSON.parse(stdout) as NodeList;
       const isReady = (node: NodeList["items"][number]) =>
         node.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
       return items.filter(isReady).length >= count;
