@@ -69,3 +69,12 @@ export async function loadServerCertificate(context: InstanceContext): Promise<v
   const key = await context.files.read(`${context.paths.certificates}/server.key`);
   if (cert && key) context.state.serverCertificate ??= { cert, key };
 }
+
+/** Files that PostgreSQL does not start without. */
+export async function missingCertificates(context: InstanceContext): Promise<string[]> {
+  const missing: string[] = [];
+  for (const file of ["server.crt", "server.key", "client-ca.crt"]) {
+    if (!(await context.files.exists(`${context.paths.certificates}/${file}`))) missing.push(file);
+  }
+  return missing;
+}

@@ -107,3 +107,9 @@ export async function setAutoConfMode(context: InstanceContext, writable: boolea
   if (!(await context.files.exists(context.paths.autoConf))) return;
   await context.files.chmod(context.paths.autoConf, writable ? 0o600 : 0o400);
 }
+
+/** Lets or keeps users from ALTER SYSTEM by the mode of its file; from PostgreSQL 17 on a setting does it. */
+export async function protectAutoConf(context: InstanceContext, cluster: Cluster): Promise<void> {
+  const major = await context.data.major();
+  if (major < 17) await setAutoConfMode(context, cluster.spec.postgresql?.enableAlterSystem ?? false);
+}

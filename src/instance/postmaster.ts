@@ -33,7 +33,8 @@ export function findProgram(name: string, path: string): string {
 
 /** Environment of the postmaster: ours, its place in the out-of-memory order, and what image extensions need. */
 export function postmasterEnvironment(context: InstanceContext): Record<string, string> {
-  const { environment } = context.settings;
+  // What the launcher tells this process is not for PostgreSQL.
+  const { CNPG_LAUNCHER_FD: _fd, ...environment } = context.settings.environment;
   const extensions = context.state.cluster?.status?.pgDataImageInfo?.extensions ?? [];
   return {
     ...environment,

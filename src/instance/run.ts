@@ -110,7 +110,7 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
   const metrics = createRemoteServer(metricsHandler(context, context.sql, sources), { tls: settings.metricsTls });
   const local = createLocalServer(localHandler(context, status));
   const wal = new WalServer(
-    new WalRequests({ podName: settings.podName, cluster: () => state.cluster, status, logger }),
+    new WalRequests({ podName: settings.podName, cluster: () => state.cluster, clock: context.clock, status, logger }),
     logger,
   );
   const applyCertificate = () => {

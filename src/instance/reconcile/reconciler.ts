@@ -2,26 +2,23 @@ import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
-import { phases } from "../../api/phases.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
-import { errorDelayMs, resyncMs } from "../../plan/instance/requeue.ts";
+import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import { planRole, type RoleDecision } from "../../plan/instance/role.ts";
-import { setAutoConfMode } from "../configuration-files.ts";
+import { missingCertificates } from "../certificates.ts";
+import { protectAutoConf } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
 import type { Lifecycle } from "../lifecycle.ts";
-import { LocalSql } from "../local-sql.ts";
+import { LocalSql, withSession } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
 import type { PrimaryLease } from "../primary-lease.ts";
 import type { SecretReader } from "../secret-reader.ts";
 import type { ClusterStatusWriter } from "./cluster-status.ts";
+import { DatabaseStep } from "./database-step.ts";
 import { demote } from "./demote.ts";
 import { refreshFiles } from "./files-step.ts";
-import { PasswordStep } from "./passwords.ts";
 import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
-import { handlePendingRestart, reloadConfiguration } from "./reload.ts";
-import { ensureMetricsRole, ensureReplicationRole } from "./roles.ts";
-import { reconcilePrimarySlots } from "./slots.ts";
 import { moveWalToVolume } from "./wal-volume.ts";
 
 export interface ReconcilerOptions {
@@ -36,36 +33,25 @@ export interface ReconcilerOptions {
 /** Pause before the next pass, in milliseconds; events bring it forward. */
 type Requeue = number;
 
-/** Pause while something outside is waited for whose coming no event tells. */
-const soonMs = 1_000;
-
-/** How long after a change of the primary a standby is helped to find the new one. */
-const hurryMs = 15_000;
-
 /** Brings PostgreSQL and its files in line with the Cluster, pass by pass (reference: instance manager §4.1). */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #sql: LocalSql;
-  readonly #passwords: PasswordStep;
+  readonly #database: DatabaseStep;
   #initialized = false;
-  #reloadNeeded = false;
-  /** The roles were seen to be right in this stay as primary. */
-  #rolesEnsured = false;
   #woken = false;
   #wake: (() => void) | undefined;
   /** Ends the waits of the pass under way when the Cluster wants something else. */
   #pass = new AbortController();
   #passTarget: string | undefined;
   #lastWait = "";
-  /** The primary that this standby follows, and until when its receiver is hurried. */
-  #followed: { primary: string; until: number } | undefined;
   /** Called after each look at the files, for those who use the certificates themselves. */
   onFilesRefreshed: () => void = () => undefined;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#sql = new LocalSql(options.context);
-    this.#passwords = new PasswordStep(options.context, options.secrets);
+    this.#database = new DatabaseStep({ ...options, sql: this.#sql });
   }
 
   /** Asks for a pass now. */
@@ -81,7 +67,7 @@ export class Reconciler {
   /** PostgreSQL ran before this manager came up: its files are in use and need no preparation. */
   adopted(): void {
     this.#initialized = true;
-    this.#reloadNeeded = true;
+    this.#database.reloadNeeded = true;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -140,7 +126,7 @@ export class Reconciler {
     }
     const files = await refreshFiles(context, cluster, secrets, { beforeFirstStart: !this.#initialized, signal });
     this.onFilesRefreshed();
-    if (files.changed) this.#reloadNeeded = true;
+    if (files.changed) this.#database.reloadNeeded = true;
     if (!this.#initialized) return this.#initialize(cluster, signal);
 
     const fencing = await this.#fencing(cluster, signal);
@@ -150,7 +136,7 @@ export class Reconciler {
     if (!(await postmaster.isAccepting())) return soonMs;
     const role = await this.#becomeRole(cluster, signal);
     if (role !== undefined) return role;
-    return this.#reconcileDatabase(cluster, files.sha256, signal);
+    return this.#database.reconcile(cluster, files.sha256, signal);
   }
 
   async #clearArchiveMarker(cluster: Cluster): Promise<void> {
@@ -183,6 +169,11 @@ export class Reconciler {
   /** First passes of this life of the manager: prepares PGDATA and starts PostgreSQL. */
   async #initialize(cluster: Cluster, signal: AbortSignal): Promise<Requeue> {
     const { context, lease, lifecycle, status } = this.#options;
+    const missing = await missingCertificates(context);
+    if (missing.length > 0) {
+      this.#logWait(`certificates are missing: ${missing.join(", ")}; their Secrets are named in status.certificates`);
+      return soonMs;
+    }
     await moveWalToVolume(context);
     const role = await this.#decideRole(cluster);
     switch (role.kind) {
@@ -214,7 +205,7 @@ export class Reconciler {
       await lifecycle.start();
     }
     this.#initialized = true;
-    this.#reloadNeeded = false;
+    this.#database.reloadNeeded = false;
     return soonMs;
   }
 
@@ -224,14 +215,7 @@ export class Reconciler {
       const mount = `${settings.tablespaces}/${tablespace.name}`;
       if (await files.exists(mount)) await files.makeDirectory(`${mount}/data`, 0o700);
     }
-    // An existing certificate file of ours never needs the write permission of ALTER SYSTEM's file.
-    await this.#autoConf(cluster);
-  }
-
-  async #autoConf(cluster: Cluster): Promise<void> {
-    const { context } = this.#options;
-    const major = await context.data.major();
-    if (major < 17) await setAutoConfMode(context, cluster.spec.postgresql?.enableAlterSystem ?? false);
+    await protectAutoConf(this.#options.context, cluster);
   }
 
   async #holdLease(signal: AbortSignal): Promise<boolean> {
@@ -288,8 +272,7 @@ export class Reconciler {
         this.#logWait(role.reason);
         return soonMs;
       case "standby":
-        this.#rolesEnsured = false;
-        this.#passwords.forget();
+        this.#database.becameStandby();
         await lease.standDown();
         return undefined;
       case "promote":
@@ -318,58 +301,10 @@ export class Reconciler {
     });
     await dropClientSessions(this.#sql);
     await status.claimPrimary(signal);
-    this.#rolesEnsured = false;
-    // The old primary's rewind waits for this checkpoint; clients do not.
-    this.#sql
-      .query("CHECKPOINT")
-      .catch((error) => context.logger.warning("Checkpoint after promotion failed", { error }));
+    // The old primary's rewind waits for this checkpoint; clients and further passes do not.
+    withSession(context, "postgres", (session) => session.query("CHECKPOINT")).catch((error) =>
+      context.logger.warning("Checkpoint after promotion failed", { error }),
+    );
     return 0;
-  }
-
-  /**
-   * After a change of the primary a standby without a WAL receiver would try again only every `wal_retrieve_retry_interval` (5 s);
-   * a reload makes it try at once. True while it is worth looking again soon.
-   */
-  async #hurryReceiver(cluster: Cluster): Promise<boolean> {
-    const { context, postmaster } = this.#options;
-    const current = cluster.status?.currentPrimary ?? "";
-    if (current !== this.#followed?.primary) {
-      this.#followed = { primary: current, until: context.clock.monotonicMs() + hurryMs };
-    }
-    if (context.clock.monotonicMs() > this.#followed.until) return false;
-    const [receiver] = await this.#sql.query("SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'");
-    if (receiver) return false;
-    postmaster.reload();
-    return true;
-  }
-
-  /** Everything that needs a server that answers and a settled role. */
-  async #reconcileDatabase(cluster: Cluster, sha256: string, signal: AbortSignal): Promise<Requeue> {
-    const { context, lifecycle, postmaster, status } = this.#options;
-    const isPrimary = (await context.data.role()) === "primary";
-    const isCurrent = cluster.status?.currentPrimary === context.settings.podName;
-    if (isCurrent && cluster.status?.phase === phases.inPlacePrimaryRestart) {
-      await this.#sql.close();
-      await lifecycle.restart("the phase asks for a restart in place");
-      await status.setPhase(phases.healthy, "Primary instance restarted in-place", signal);
-      this.#reloadNeeded = false;
-      return 0;
-    }
-    if (this.#reloadNeeded) {
-      await reloadConfiguration(context, postmaster, this.#sql, sha256, signal);
-      this.#reloadNeeded = false;
-      const deps = { sql: this.#sql, lifecycle, status, isPrimary, signal };
-      if (await handlePendingRestart(context, cluster, deps)) return 0;
-    }
-    await this.#autoConf(cluster);
-    if (!isPrimary) return (await this.#hurryReceiver(cluster)) ? soonMs / 2 : resyncMs;
-    if (!this.#rolesEnsured) {
-      await ensureReplicationRole(context);
-      await ensureMetricsRole(context);
-      this.#rolesEnsured = true;
-    }
-    const retry = await reconcilePrimarySlots(context, cluster, this.#sql);
-    if (isCurrent) await this.#passwords.reconcile(cluster, signal);
-    return retry ? soonMs : resyncMs;
   }
 }

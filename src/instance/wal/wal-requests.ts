@@ -2,6 +2,7 @@ import { isReplicaCluster, walArchiverPlugin } from "../../api/cluster-facts.ts"
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { planWalArchive, planWalRestore, type WalView } from "../../plan/instance/wal.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
 import { archivingCondition } from "../web/local-server.ts";
@@ -15,9 +16,16 @@ export interface WalAnswer {
 export interface WalDeps {
   podName: string;
   cluster: () => Cluster | undefined;
+  clock: Clock;
   status: ClusterStatusWriter;
   logger: Logger;
 }
+
+/** How long a request waits for a manager that has just come up to read the Cluster. */
+const clusterLimitMs = 10_000;
+const clusterPollMs = 50;
+
+const unreadCluster: WalAnswer = { code: 1, message: "the Cluster has not been read yet" };
 
 function view(podName: string, cluster: Cluster): WalView {
   const target = parseTargetPrimary(cluster.status?.targetPrimary);
@@ -41,9 +49,17 @@ export class WalRequests {
     this.#deps = deps;
   }
 
+  /** The Cluster, waited for a little: after three refusals PostgreSQL would not ask again for a minute. */
+  async #cluster(): Promise<Cluster | undefined> {
+    const { cluster, clock } = this.#deps;
+    const end = clock.monotonicMs() + clusterLimitMs;
+    while (!cluster() && clock.monotonicMs() < end) await clock.sleep(clusterPollMs);
+    return cluster();
+  }
+
   async archive(_name: string): Promise<WalAnswer> {
-    const cluster = this.#deps.cluster();
-    if (!cluster) return { code: 1, message: "the Cluster has not been read yet" };
+    const cluster = await this.#cluster();
+    if (!cluster) return unreadCluster;
     const decision = planWalArchive(view(this.#deps.podName, cluster));
     switch (decision.kind) {
       case "skip":
@@ -62,8 +78,8 @@ export class WalRequests {
   }
 
   async restore(name: string, _destination: string): Promise<WalAnswer> {
-    const cluster = this.#deps.cluster();
-    if (!cluster) return { code: 1, message: "the Cluster has not been read yet" };
+    const cluster = await this.#cluster();
+    if (!cluster) return unreadCluster;
     const decision = planWalRestore({
       ...view(this.#deps.podName, cluster),
       name,

@@ -1,0 +1,120 @@
+import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import { phases } from "../../api/phases.ts";
+import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
+import { protectAutoConf } from "../configuration-files.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import type { Lifecycle } from "../lifecycle.ts";
+import type { LocalSql } from "../local-sql.ts";
+import type { Postmaster } from "../postmaster.ts";
+import type { SecretReader } from "../secret-reader.ts";
+import type { ClusterStatusWriter } from "./cluster-status.ts";
+import { ExtensionStep } from "./extensions.ts";
+import { FailoverQuorumStep } from "./failover-quorum.ts";
+import { PasswordStep } from "./passwords.ts";
+import { ensurePoolerAuth } from "./pooler-auth.ts";
+import { handlePendingRestart, reloadConfiguration } from "./reload.ts";
+import { ensureMetricsRole, ensureReplicationRole } from "./roles.ts";
+import { reconcilePrimarySlots } from "./slots.ts";
+
+export interface DatabaseStepOptions {
+  context: InstanceContext;
+  postmaster: Postmaster;
+  lifecycle: Lifecycle;
+  secrets: SecretReader;
+  status: ClusterStatusWriter;
+  sql: LocalSql;
+}
+
+/** How long after a change of the primary a standby is helped to find the new one. */
+const hurryMs = 15_000;
+
+/** The part of a pass that needs a server that answers and a settled role (reference: instance manager §4.1, steps 23 to 34). */
+export class DatabaseStep {
+  readonly #options: DatabaseStepOptions;
+  readonly #passwords: PasswordStep;
+  readonly #quorum: FailoverQuorumStep;
+  readonly #extensions: ExtensionStep;
+  /** Files changed that PostgreSQL has not loaded yet. */
+  reloadNeeded = false;
+  /** The roles were seen to be right in this stay as primary. */
+  #rolesEnsured = false;
+  /** The primary that this standby follows, and until when its receiver is hurried. */
+  #followed: { primary: string; until: number } | undefined;
+
+  constructor(options: DatabaseStepOptions) {
+    this.#options = options;
+    this.#passwords = new PasswordStep(options.context, options.secrets);
+    this.#quorum = new FailoverQuorumStep(options.context);
+    this.#extensions = new ExtensionStep(options.context);
+  }
+
+  /** Forgets what was done as a primary: another one may change it meanwhile. */
+  becameStandby(): void {
+    this.#rolesEnsured = false;
+    this.#passwords.forget();
+    this.#extensions.forget();
+  }
+
+  /**
+   * After a change of the primary a standby without a WAL receiver would try again only every `wal_retrieve_retry_interval` (5 s);
+   * a reload makes it try at once. True while it is worth looking again soon.
+   */
+  async #hurryReceiver(cluster: Cluster): Promise<boolean> {
+    const { context, postmaster } = this.#options;
+    const current = cluster.status?.currentPrimary ?? "";
+    if (current !== this.#followed?.primary) {
+      this.#followed = { primary: current, until: context.clock.monotonicMs() + hurryMs };
+    }
+    if (context.clock.monotonicMs() > this.#followed.until) return false;
+    const [receiver] = await this.#options.sql.query("SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'");
+    if (receiver) return false;
+    postmaster.reload();
+    return true;
+  }
+
+  /** A former designated primary must not go on feeding its standbys; true when one was cut off. */
+  async #dropStaleReplication(): Promise<boolean> {
+    const pattern = `${this.#options.context.settings.clusterName.replace(/[\\%_]/g, "\\$&")}-%`;
+    const rows = await this.#options.sql.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_replication WHERE application_name LIKE $1",
+      [pattern],
+    );
+    return rows.length > 0;
+  }
+
+  /** Gives the pause before the next pass, in milliseconds. */
+  async reconcile(cluster: Cluster, sha256: string, signal: AbortSignal): Promise<number> {
+    const { context, lifecycle, postmaster, status } = this.#options;
+    const isPrimary = (await context.data.role()) === "primary";
+    const isCurrent = cluster.status?.currentPrimary === context.settings.podName;
+    if (isCurrent && cluster.status?.phase === phases.inPlacePrimaryRestart) {
+      await this.#options.sql.close();
+      await lifecycle.restart("the phase asks for a restart in place");
+      await status.setPhase(phases.healthy, "Primary instance restarted in-place", signal);
+      this.reloadNeeded = false;
+      return 0;
+    }
+    if (this.reloadNeeded) {
+      await this.#quorum.clear(cluster, signal);
+      await reloadConfiguration(context, postmaster, this.#options.sql, sha256, signal);
+      this.reloadNeeded = false;
+      const deps = { sql: this.#options.sql, lifecycle, status, isPrimary, signal };
+      if (await handlePendingRestart(context, cluster, deps)) return 0;
+    }
+    await this.#quorum.update(cluster, this.#options.sql, signal);
+    await protectAutoConf(context, cluster);
+    if (isReplicaCluster(cluster) && !isCurrent && (await this.#dropStaleReplication())) return 5 * soonMs;
+    if (!isPrimary) return (await this.#hurryReceiver(cluster)) ? soonMs / 2 : resyncMs;
+    if (!this.#rolesEnsured) {
+      await ensureReplicationRole(context);
+      await ensureMetricsRole(context);
+      this.#rolesEnsured = true;
+    }
+    const retry = await reconcilePrimarySlots(context, cluster, this.#options.sql);
+    if (isCurrent) await this.#passwords.reconcile(cluster, signal);
+    await this.#extensions.reconcile(cluster, this.#options.sql);
+    await ensurePoolerAuth(context, cluster);
+    return retry ? soonMs : resyncMs;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Cluster } from "../../api/generated/cluster.ts";
+import type { FailoverQuorum } from "../../api/generated/failoverquorum.ts";
+import { annotations } from "../../api/labels.ts";
+import { parseGoBoolean } from "../../api/markers.ts";
+import { jsonEqual } from "../../kube/merge-patch.ts";
+import { patchStatus } from "../../kube/patch-status.ts";
+import { resources } from "../../kube/resources.ts";
+import { planFailoverQuorum } from "../../plan/instance/failover-quorum.ts";
+import { isKubeError } from "../../ports/kube-api.ts";
+import { parseSynchronousMetadata } from "../../postgres/synchronous.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import type { LocalSql } from "../local-sql.ts";
+
+function isActive(cluster: Cluster): boolean {
+  const synchronous = cluster.spec.postgresql?.synchronous;
+  const annotated = parseGoBoolean(cluster.metadata.annotations?.[annotations.failoverQuorum]);
+  return synchronous !== undefined && (annotated ?? synchronous.failoverQuorum ?? false);
+}
+
+/** Tells the operator which standbys commits wait for, as PostgreSQL has it loaded (reference: instance manager §4.6). */
+export class FailoverQuorumStep {
+  readonly #context: InstanceContext;
+  #written: FailoverQuorum["status"] | undefined;
+
+  constructor(context: InstanceContext) {
+    this.#context = context;
+  }
+
+  #view(cluster: Cluster) {
+    const me = this.#context.settings.podName;
+    const { currentPrimary, targetPrimary } = cluster.status ?? {};
+    return { me, settledPrimary: currentPrimary === me && targetPrimary === me, active: isActive(cluster) };
+  }
+
+  /** Before a reload: until the new list is loaded nobody can tell which standbys are safe. */
+  async clear(cluster: Cluster, signal: AbortSignal): Promise<void> {
+    const wanted = planFailoverQuorum({ ...this.#view(cluster), loaded: undefined });
+    if (wanted) await this.#write(wanted, signal);
+  }
+
+  async update(cluster: Cluster, sql: LocalSql, signal: AbortSignal): Promise<void> {
+    const view = this.#view(cluster);
+    if (!view.settledPrimary || !view.active) return;
+    const row = await sql.one("SELECT current_setting('cnpg.synchronous_standby_names_metadata', true) AS metadata");
+    const loaded = parseSynchronousMetadata(String(row["metadata"] ?? ""));
+    const wanted = planFailoverQuorum({ ...view, loaded });
+    if (wanted) await this.#write(wanted, signal);
+  }
+
+  async #write(wanted: NonNullable<FailoverQuorum["status"]>, signal: AbortSignal): Promise<void> {
+    if (this.#written !== undefined && jsonEqual(this.#written, wanted)) return;
+    const { kube, settings } = this.#context;
+    const key = { namespace: settings.namespace, name: settings.clusterName };
+    try {
+      await patchStatus(kube, resources.failoverQuorums, key, (current) => ({ ...current, status: wanted }), {
+        signal,
+      });
+      this.#written = wanted;
+    } catch (error) {
+      // The operator makes the object when the check is turned on; without it a failover is blocked anyway.
+      if (!isKubeError(error, "notFound")) throw error;
+    }
+  }
+}
