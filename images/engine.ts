@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { ensureAptPackages } from "./apt.ts";
 import { cacheFolder } from "./cache.ts";
 import { doesRun, runCommand } from "./command.ts";
@@ -58,11 +59,18 @@ async function createBuildah(): Promise<ImageEngine> {
     (await runCommand("buildah", [...storage, command, ...args])).trim();
   const isolation = ["--isolation", "chroot", "--signature-policy", policy];
 
-  async function importBase(tar: string, tag: string): Promise<void> {
+  /**
+   * Takes a root file system into the storage, where it stays for the next build. Named by its recipe, because the name
+   * gets into the history of what is built on it.
+   */
+  async function importBase(tar: string): Promise<string> {
+    const name = `localhost/base:${basename(tar, ".tar")}`;
+    if (await buildah("images", "-q", name).catch(() => "")) return name;
     const container = await buildah("from", "--signature-policy", policy, "scratch");
     try {
       await buildah("add", container, tar, "/");
-      await buildah("commit", "--signature-policy", policy, "--timestamp", "0", "--rm", container, tag);
+      await buildah("commit", "--signature-policy", policy, "--timestamp", "0", "--rm", container, name);
+      return name;
     } catch (error) {
       await buildah("rm", container).catch(() => {});
       throw error;
@@ -72,17 +80,21 @@ async function createBuildah(): Promise<ImageEngine> {
   return {
     kind: "buildah",
     async buildArchive({ name, dockerfile, context, base, args = {} }, archive) {
-      const tag = `localhost/base-of/${name.replace(/^.*\//, "").replace(":", "-")}:local`;
-      if (base) await importBase(base, tag);
-      const all = base ? { ...args, BASE: tag } : args;
+      // A name of this build alone: other clones may build the same image in the same storage right now.
+      const built = `localhost/built:${randomUUID()}`;
+      const all = buildArgs(base ? { ...args, BASE: await importBase(base) } : args);
       const fixed = ["--timestamp", "0", "--layers=false", "--pull=false"];
-      await buildah("bud", ...isolation, ...fixed, "-t", name, "-f", dockerfile, ...buildArgs(all), context);
-      await rm(archive, { force: true }); // docker-archive refuses to change an existing file
-      await buildah("push", "--signature-policy", policy, name, `docker-archive:${archive}:${name}`);
-      // The archive is what is kept; the storage would only take the space a second time.
-      await buildah("rmi", "--force", name, ...(base ? [tag] : []));
+      try {
+        await buildah("bud", ...isolation, ...fixed, "-t", built, "-f", dockerfile, ...all, context);
+        await rm(archive, { force: true }); // docker-archive refuses to change an existing file
+        await buildah("push", "--signature-policy", policy, built, `docker-archive:${archive}:${name}`);
+      } finally {
+        // The archive is what is kept; the storage would only take the space a second time.
+        await buildah("rmi", "--force", built).catch(() => {});
+      }
     },
     async pushArchive(archive, _name, target) {
+      // No other build's name: the archive's own is taken over as it is, and the image is spoken of by its identity.
       const id = await buildah("pull", "--signature-policy", policy, "-q", `docker-archive:${archive}`);
       const local = /^(localhost|127\.|\[::1\])/.test(target);
       const tls = local ? ["--tls-verify=false"] : [];
