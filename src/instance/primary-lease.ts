@@ -64,6 +64,7 @@ export class PrimaryLease {
   /** When holder and renew time were first seen as they are now. */
   #seen: { key: string; at: number } | undefined;
   #wanted = false;
+  #idleLook = new AbortController();
   #held = false;
   #heldBefore = false;
   /** Grows with each release, so that a write that was under way does not bring the lease back. */
@@ -104,6 +105,8 @@ export class PrimaryLease {
   /** Waits until the lease is held; its timings are fixed from the first call on. */
   async acquire(signal: AbortSignal): Promise<AcquireResult> {
     this.#timings ??= compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
+    // A look that is under way for curiosity's sake must not hold up the one that counts.
+    if (!this.#wanted) this.#idleLook.abort();
     this.#wanted = true;
     if (this.held) return { kind: "held" };
     this.#lastRefusal = "";
@@ -156,16 +159,18 @@ export class PrimaryLease {
   /** One look, or one write; gives the pause before the next. */
   async #step(signal: AbortSignal): Promise<number> {
     const { kube, clock, logger, namespace, clusterName } = this.#options;
+    this.#idleLook = new AbortController();
+    const look = this.#wanted ? signal : AbortSignal.any([signal, this.#idleLook.signal]);
     try {
       if (!this.#held || !this.#lease) {
         const key = { namespace, name: clusterName };
-        this.#lease = await kube.get(resources.leases, key, { timeoutMs: readLimitMs, signal });
+        this.#lease = await kube.get(resources.leases, key, { timeoutMs: readLimitMs, signal: look });
       }
       const record = this.#notice(readRecord(this.#lease));
       if (!this.#wanted && !this.#held) return idlePollMs;
       return await this.#act(this.#decide(record), signal);
     } catch (error) {
-      if (signal.aborted) return 0;
+      if (signal.aborted || this.#idleLook.signal.aborted) return 0;
       // Whatever happened, the copy may be outdated.
       const conflict = isKubeError(error, "conflict");
       this.#lease = undefined;

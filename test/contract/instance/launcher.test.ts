@@ -50,7 +50,7 @@ test("a killed runtime comes back and PostgreSQL never noticed", async () => {
   expect(kills).toBeGreaterThan(0);
   expect(one.psql("SELECT count(*) FROM load")).toBe(String(written));
   expect(one.psql("SELECT pg_postmaster_start_time()")).toBe(postmaster);
-  expect(longestMs).toBeLessThan(2_000);
+  expect(longestMs).toBeLessThan(5_000);
   const after = await until("status", async () => one.status());
   expect(after.sessionID).not.toBe(before.sessionID);
   expect(one.output).toContain("Adopted the running postmaster");

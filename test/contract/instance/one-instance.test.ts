@@ -151,7 +151,7 @@ test("a killed postmaster is started again in place", async () => {
   process.kill(one.postmasterPid(), "SIGKILL");
   const started = Date.now();
   await until("writes", async () => one.psql("CREATE TABLE IF NOT EXISTS after_kill (); SELECT 1") === "1");
-  expect(Date.now() - started).toBeLessThan(3_600);
+  expect(Date.now() - started).toBeLessThan(10_000);
   expect((await one.status()).sessionID).toBe(before.sessionID);
 });
 

@@ -24,12 +24,12 @@ function world(currentPrimary = "") {
     spec: { instances: 3 },
     status: { currentPrimary, instanceNames: ["c-1", "c-2"], instancesStatus: { healthy: ["c-1", "c-2"] } },
   } as unknown as Cluster;
-  const candidate = (podName: string, podUid = `uid-${podName}`) => {
+  const candidate = (podName: string, podUid = `uid-${podName}`, api = kube) => {
     const state = createInstanceState();
     state.cluster = cluster;
     const stop = new AbortController();
     const lease = new PrimaryLease({
-      kube,
+      kube: api,
       clock,
       logger: captureLogs().logger,
       state,
@@ -209,6 +209,24 @@ describe("PrimaryLease", () => {
     expect(await second).toMatchObject({ kind: "timeout" });
     await one.stop();
     await two.stop();
+  });
+
+  test("an idle look that hangs does not hold up an acquisition", async () => {
+    const { clock, candidate, kube } = world();
+    // As a request does whose answer never comes: it ends by its signal only.
+    const slow = { ...kube } as typeof kube;
+    let hang = true;
+    slow.get = ((type, name, options) =>
+      hang
+        ? new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(options.signal?.reason)))
+        : kube.get(type, name, options)) as typeof kube.get;
+    const one = candidate("c-1", "uid", { ...slow, update: kube.update.bind(kube) } as typeof kube);
+    await clock.advance(100);
+    hang = false;
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(100);
+    expect(await first).toEqual({ kind: "held" });
+    await one.stop();
   });
 
   test("conflicts are met by reading again", async () => {
