@@ -18,7 +18,7 @@ beforeAll(async () => {
   scene = await openScene(world);
   program = await buildOperatorProgram(world);
   installation = await installOperator(world);
-  operator = await program.start("", { OPERATOR_NAMESPACE: installation.namespace }, installation.kubeconfig);
+  operator = await startProgram();
   await waitFor("the operator is ready", async () => (await ready(operator.webhookPort)) === 200, {
     timeoutMs: 60_000,
   });
@@ -31,6 +31,10 @@ afterAll(async () => {
   await scene?.stop();
   await world?.stop();
 });
+
+function startProgram(): Promise<OperatorProcess> {
+  return program.start("", { OPERATOR_NAMESPACE: installation.namespace }, installation.kubeconfig);
+}
 
 function ready(port: number): Promise<number> {
   return call(port, "GET", "/readyz").then(
@@ -165,10 +169,19 @@ describe("the program", () => {
     await world.controlPlane.stopApiServer();
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     await world.controlPlane.startApiServer();
+    // A leader that could not renew its Lease in time ends, and the kubelet starts it again.
+    const outcome = await Promise.race([
+      operator.ended,
+      new Promise((resolve) => setTimeout(resolve, 3_000, "running")),
+    ]);
+    if (outcome !== "running") {
+      expect(operator.log()).toContain("leadership");
+      operator = await startProgram();
+    }
     await scene.patchSpec("m", { instances: 3 });
-    await scene.waitHealthy("m", 3, 50_000);
+    await scene.waitHealthy("m", 3, 90_000);
     expect((await scene.cluster("m")).status?.currentPrimary).toBe(before);
-  });
+  }, 150_000);
 
   it("ends by itself on SIGTERM, and quickly", async () => {
     const began = Date.now();
