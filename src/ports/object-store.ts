@@ -93,8 +93,10 @@ export interface PutResult {
 
 export interface ObjectBody {
   info: ObjectHead;
-  /** Ends early only by an error. Must be read to its end or returned. */
+  /** Ends early only by an error. */
   chunks: AsyncIterable<Uint8Array>;
+  /** Gives back what the body holds when it is not read to its end; does nothing otherwise. */
+  cancel(): void;
 }
 
 export interface ObjectPage {

@@ -59,7 +59,8 @@ export function createFolderStore(options: { folder: string }): ObjectStore {
         const stat = await file.stat();
         const info = { key, size: stat.size, modifiedMs: Math.floor(stat.mtimeMs), metadata: {} };
         const stream = file.createReadStream({ highWaterMark: 1 << 20, ...(signal === undefined ? {} : { signal }) });
-        return { info, chunks: stream as AsyncIterable<Uint8Array> };
+        stream.on("error", () => undefined);
+        return { info, chunks: stream as AsyncIterable<Uint8Array>, cancel: () => stream.destroy() };
       }),
     head: (key) =>
       guard("HEAD", key, async () => {

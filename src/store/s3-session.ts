@@ -61,7 +61,10 @@ export class S3Session {
       modifiedMs: answer.LastModified?.getTime(),
       metadata: answer.Metadata ?? {},
     };
-    return { info, chunks: this.#chunks(key, answer.Body as Readable, answer.ContentLength, signal) };
+    const body = answer.Body as Readable;
+    // A body that is cut before anybody listens must not end the process.
+    body.on("error", () => undefined);
+    return { info, chunks: this.#chunks(key, body, answer.ContentLength, signal), cancel: () => body.destroy() };
   }
 
   async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {

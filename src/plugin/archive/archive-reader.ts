@@ -1,8 +1,9 @@
 import type { TimelineHistories } from "../../barman/backup-choice.ts";
 import { type BackupCatalog, buildCatalog, type CatalogEntry } from "../../barman/catalog.ts";
+import type { CompressionName } from "../../barman/compression.ts";
 import type { ServerKeys } from "../../barman/object-keys.ts";
 import { type ArchivedWal, parseArchivedWal } from "../../barman/wal-names.ts";
-import { listAll, type ObjectStore, ObjectStoreError } from "../../ports/object-store.ts";
+import { listAll, type ObjectBody, type ObjectStore, ObjectStoreError } from "../../ports/object-store.ts";
 import { parseTimelineHistory, type TimelineSwitch } from "../../postgres/timeline-history.ts";
 import { decompress } from "../../store/codecs.ts";
 import { Lanes } from "./lanes.ts";
@@ -26,8 +27,7 @@ export async function readCatalog(store: ObjectStore, keys: ServerKeys, signal?:
 /** An object's text; `undefined` when it is certainly not there. */
 export async function readText(store: ObjectStore, key: string, signal?: AbortSignal): Promise<string | undefined> {
   try {
-    const body = await store.get(key, signal === undefined ? {} : { signal });
-    return await toText(body.chunks);
+    return await textOf(await store.get(key, signal === undefined ? {} : { signal }), undefined);
   } catch (error) {
     if (error instanceof ObjectStoreError && error.kind === "notFound") return undefined;
     throw error;
@@ -70,7 +70,7 @@ export async function readHistories(
     const wal = parseArchivedWal(key.slice(keys.walsPrefix.length));
     if (wal?.kind !== "history") continue;
     const body = await store.get(key, signal === undefined ? {} : { signal });
-    const parsed = parseTimelineHistory(await toText(decompress(body.chunks, wal.compression)));
+    const parsed = parseTimelineHistory(await textOf(body, wal.compression));
     if (!parsed) throw new Error(`${store.location}/${key} is not a timeline history`);
     histories.set(wal.timeline, parsed);
   }
@@ -126,13 +126,17 @@ async function readEntry(
   return { id, backupInfo };
 }
 
-async function toText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+async function textOf(body: ObjectBody, compression: CompressionName | undefined): Promise<string> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of chunks) {
-    parts.push(chunk);
-    size += chunk.length;
-    if (size > mostTextBytes) throw new Error(`a text object has more than ${mostTextBytes} bytes`);
+  try {
+    for await (const chunk of decompress(body.chunks, compression)) {
+      parts.push(chunk);
+      size += chunk.length;
+      if (size > mostTextBytes) throw new Error(`${body.info.key} has more than ${mostTextBytes} bytes of text`);
+    }
+  } finally {
+    body.cancel();
   }
   return Buffer.concat(parts).toString("utf8");
 }

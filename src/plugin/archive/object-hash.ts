@@ -11,9 +11,13 @@ const pieceBytes = 4 * 1024 * 1024;
 export async function hashObject(store: ObjectStore, key: string, signal?: AbortSignal): Promise<string> {
   const { compression } = splitCompressionSuffix(key);
   const body = await store.get(key, signal === undefined ? {} : { signal });
-  const hash = createHash("sha256");
-  for await (const chunk of decompress(body.chunks, compression)) hash.update(chunk);
-  return hash.digest("hex");
+  try {
+    const hash = createHash("sha256");
+    for await (const chunk of decompress(body.chunks, compression)) hash.update(chunk);
+    return hash.digest("hex");
+  } finally {
+    body.cancel();
+  }
 }
 
 /** SHA-256 of a file, hexadecimal. */

@@ -124,7 +124,10 @@ export class WalArchiver {
   #start(name: string, path: string, asked: boolean): Promise<ArchiveRecord> {
     const running = this.#running.get(name);
     if (running) return running;
-    const upload = this.#slots.run(() => this.#upload(name, path, asked), { urgent: asked });
+    // What PostgreSQL waits for keeps a lane from its first byte on, so that no look-ahead sends in front of it.
+    const work = () =>
+      asked ? this.#lanes.run(() => this.#upload(name, path, true), { urgent: true }) : this.#upload(name, path, false);
+    const upload = this.#slots.run(work, { urgent: asked });
     this.#running.set(name, upload);
     const done = () => {
       this.#running.delete(name);
@@ -146,7 +149,7 @@ export class WalArchiver {
       bulk,
       failpoint: this.#failpoint,
       signal: this.#closing.signal,
-      lane: (send) => this.#lanes.run(send, { urgent: asked }),
+      lane: (send) => (asked ? send() : this.#lanes.run(send)),
     });
     const { state, created: _created, ...facts } = uploaded;
     const record: ArchiveRecord = { name, target: this.#settings.target, ...state, ...facts };

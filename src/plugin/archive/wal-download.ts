@@ -36,8 +36,12 @@ export async function downloadWal(
     (await find(name, deps));
   if (!found) return undefined;
   const { key, compression, body } = found;
-  const bytes = await deps.bulk.write(path, checked(name, decompress(body.chunks, compression)));
-  return { key, bytes, compression };
+  try {
+    const bytes = await deps.bulk.write(path, checked(name, decompress(body.chunks, compression)));
+    return { key, bytes, compression };
+  } finally {
+    body.cancel();
+  }
 }
 
 interface OpenWal {
