@@ -1,4 +1,4 @@
-import type { KubeObject } from "../../ports/kube-api.ts";
+import type { KubeObject, ResourceType } from "../../ports/kube-api.ts";
 import { type LifecycleOperation, type Plugin, type PluginCallOptions, PluginError } from "../../ports/plugin.ts";
 import { applyLifecyclePatch } from "../lifecycle-patch.ts";
 import { PatchError } from "../patch-error.ts";
@@ -7,8 +7,9 @@ import { encodeCluster } from "../wire/document.ts";
 export interface LifecycleCall<T extends KubeObject> {
   operation: LifecycleOperation;
   cluster: object;
-  /** With apiVersion and kind; they decide which plugins are asked. */
   object: T;
+  /** What the object is, where it does not say so itself: items of the API server's lists have no apiVersion and kind. */
+  type?: Pick<ResourceType<T>, "group" | "version" | "kind">;
 }
 
 /**
@@ -20,16 +21,23 @@ export async function runLifecycleHooks<T extends KubeObject>(
   call: LifecycleCall<T>,
   options?: PluginCallOptions,
 ): Promise<T> {
-  const interested = plugins.filter((plugin) => wantsHook(plugin, call.object, call.operation));
+  const named = withType(call.object, call.type);
+  const interested = plugins.filter((plugin) => wantsHook(plugin, named, call.operation));
   if (interested.length === 0) return call.object;
   // One text of the Cluster serves all of them.
   const cluster = encodeCluster(call.cluster);
-  let { object } = call;
+  let object = named;
   for (const plugin of interested) {
     const patch = await plugin.lifecycle.hook({ operation: call.operation, cluster, object }, options);
     object = applyPatchOf(plugin, "OperatorLifecycle.LifecycleHook", object, patch);
   }
-  return object;
+  return object === named ? call.object : object;
+}
+
+function withType<T extends KubeObject>(object: T, type: LifecycleCall<T>["type"]): T {
+  if (!type || (object.apiVersion && object.kind)) return object;
+  const apiVersion = type.group === "" ? type.version : `${type.group}/${type.version}`;
+  return { ...object, apiVersion, kind: type.kind };
 }
 
 /** Whether the plugin asked for hooks on this kind and operation. */

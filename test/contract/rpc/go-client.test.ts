@@ -1,17 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../../src/plugin/framework/status-error.ts";
-import { buildGoPeer, type GoPeer, startGoPeer } from "./go-peer.ts";
+import { buildGoPeer, type GoPeer, type GoProgram, startGoPeer } from "./go-peer.ts";
 import { createLab, type Lab, pluginName, serverName, type Transport } from "./lab.ts";
 import { cluster, pod, recordingPlugin } from "./recording-plugin.ts";
 
-let program: string;
+let program: GoProgram;
 let lab: Lab;
 let peer: GoPeer | undefined;
 beforeAll(async () => {
   program = await buildGoPeer();
 });
+afterAll(() => program.remove());
 beforeEach(async () => {
   lab = await createLab();
 });
@@ -31,6 +32,7 @@ const exchanges: readonly [string, object, object][] = [
     { name: pluginName, version: "1.2.3", displayName: "Lab", maturity: "alpha", manifest: { a: "b" } },
   ],
   ["/cnpgi.identity.v1.Identity/Probe", {}, { ready: true }],
+  ["/grpc.health.v1.Health/Check", {}, { status: "SERVING" }],
   [
     "/cnpgi.operator.v1.Operator/GetCapabilities",
     {},

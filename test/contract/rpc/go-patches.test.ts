@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildJsonPatch } from "../../../src/plugin/framework/json-patch.ts";
 import { applyLifecyclePatch } from "../../../src/rpc/lifecycle-patch.ts";
-import { buildGoPeer, type GoPeer, startGoPeer } from "./go-peer.ts";
+import { buildGoPeer, type GoPeer, type GoProgram, startGoPeer } from "./go-peer.ts";
 
+let program: GoProgram;
 let go: GoPeer;
 beforeAll(async () => {
-  go = startGoPeer(await buildGoPeer(), "patch", {});
+  program = await buildGoPeer();
+  go = startGoPeer(program, "patch", {});
 });
-afterAll(() => go.stop());
+afterAll(async () => {
+  await go.stop();
+  await program.remove();
+});
 
 type Answer = { document?: object; error?: string };
 

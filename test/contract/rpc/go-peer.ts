@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -7,12 +7,18 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Builds the Go side; the tool's own cache makes this fast after the first time. Answers with the program's path. */
-export async function buildGoPeer(): Promise<string> {
-  const program = join(await mkdtemp(join(tmpdir(), "rpc-go-")), "peer");
-  const cwd = join(import.meta.dirname, "go");
-  await run("go", ["build", "-trimpath", "-o", program, "."], { cwd });
-  return program;
+/** The built Go side; the tool's own cache makes building fast after the first time. */
+export interface GoProgram {
+  path: string;
+  remove(): Promise<void>;
+}
+
+/** Builds the Go side. */
+export async function buildGoPeer(): Promise<GoProgram> {
+  const folder = await mkdtemp(join(tmpdir(), "rpc-go-"));
+  const path = join(folder, "peer");
+  await run("go", ["build", "-trimpath", "-o", path, "."], { cwd: join(import.meta.dirname, "go") });
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** A running Go side: JSON lines in and out. */
@@ -27,12 +33,12 @@ export interface GoPeer {
 
 /** Starts the Go side in a mode. */
 export function startGoPeer(
-  program: string,
+  program: GoProgram,
   mode: "client" | "server" | "patch",
   flags: Record<string, string>,
 ): GoPeer {
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const child = spawn(program, [...args, mode], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program.path, [...args, mode], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async <T>(): Promise<T> => {
     const { value, done } = await lines.next();

@@ -1,17 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Plugin, PluginError } from "../../../src/ports/plugin.ts";
-import { buildGoPeer, type GoPeer, startGoPeer } from "./go-peer.ts";
+import { buildGoPeer, type GoPeer, type GoProgram, startGoPeer } from "./go-peer.ts";
 import { createLab, type Lab, pluginName, type Transport } from "./lab.ts";
 import { backup, cluster, pod, seenCluster } from "./recording-plugin.ts";
 
-let program: string;
+let program: GoProgram;
 let lab: Lab;
 let peer: GoPeer | undefined;
 beforeAll(async () => {
   program = await buildGoPeer();
 });
+afterAll(() => program.remove());
 beforeEach(async () => {
   lab = await createLab();
 });

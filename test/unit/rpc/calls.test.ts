@@ -50,6 +50,19 @@ describe("lifecycle hooks", () => {
     expect(await runLifecycleHooks([adding("x")], { ...call, operation: "delete", object: pod })).toBe(pod);
   });
 
+  it("know what an item of a list is", async () => {
+    const { apiVersion: _, kind: __, ...item } = pod;
+    const call = { operation: "create", cluster, object: item } as const;
+    expect(await runLifecycleHooks([adding("x")], call)).toBe(item);
+    const type = { group: "", version: "v1", kind: "Pod" };
+    expect(await runLifecycleHooks([adding("x")], { ...call, type })).toEqual({
+      ...pod,
+      spec: { containers: ["a", "x"] },
+    });
+    const idle = fakePlugin("z", { lifecycle }, () => new Uint8Array());
+    expect(await runLifecycleHooks([idle], { ...call, type })).toBe(item);
+  });
+
   it("fail as the plugin's failure when the patch does not fit", async () => {
     const wrong = fakePlugin("w", { lifecycle }, () => patch({ op: "replace", path: "/spec/nothing", value: 1 }));
     const running = runLifecycleHooks([wrong, adding("x")], { operation: "create", cluster, object: pod });

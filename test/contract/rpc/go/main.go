@@ -21,6 +21,7 @@ import (
 	_ "github.com/cloudnative-pg/cnpg-i/pkg/reconciler"
 	_ "github.com/cloudnative-pg/cnpg-i/pkg/restore/job"
 	_ "github.com/cloudnative-pg/cnpg-i/pkg/wal"
+	_ "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
