@@ -11,11 +11,15 @@ export interface Writer {
   stop(): Promise<void>;
 }
 
-// The Service is reached by its address: a lost packet to the cluster's DNS costs five seconds and says nothing of PostgreSQL.
-const script = `
+// The address is given as a number: a lost packet to the cluster's DNS costs five seconds and says nothing of PostgreSQL.
+// Numbers start at the time of day, so that a second writer on the same cluster never meets the first one's rows.
+const prologue = `
 URI="$URI?connect_timeout=1&hostaddr=$ADDRESS"
 psql "$URI" -X -q -c 'create table if not exists writes (id bigint primary key)' || true
-i=0
+i=$((EPOCHSECONDS * 10000))
+`;
+
+const manySessions = `${prologue}
 while true; do
   i=$((i+1))
   if psql "$URI" -X -q -v ON_ERROR_STOP=1 -c "insert into writes values ($i)" 2>/dev/null; then
@@ -26,8 +30,26 @@ while true; do
 done
 `;
 
+const oneSession = `${prologue}
+while true; do
+  i=$((i+1))
+  echo "insert into writes values ($i) returning 'ok ' || id || ' ' || extract(epoch from clock_timestamp());"
+  sleep 0.02
+done | psql "$URI" -X -q -A -t -v ON_ERROR_STOP=1
+echo "the session ended"
+sleep infinity
+`;
+
+/** How a writer reaches the primary. */
+export interface WriterOptions {
+  /** Address to connect to. @default - the read-write Service's */
+  readonly address?: string;
+  /** Keeps one session for all rows instead of one for each; the writer falls silent when it breaks. @default false */
+  readonly oneSession?: boolean;
+}
+
 /** Starts the writer and waits for its first acknowledged row. */
-export async function startWriter(cluster: TestCluster): Promise<Writer> {
+export async function startWriter(cluster: TestCluster, options: WriterOptions = {}): Promise<Writer> {
   const name = "writer";
   const service = await getObject<{ spec: { clusterIP: string } }>(cluster.namespace, "service", `${cluster.name}-rw`);
   await apply({
@@ -41,10 +63,10 @@ export async function startWriter(cluster: TestCluster): Promise<Writer> {
           name: "writer",
           image: "localhost/postgresql:17",
           imagePullPolicy: "IfNotPresent",
-          command: ["bash", "-c", script],
+          command: ["bash", "-c", options.oneSession ? oneSession : manySessions],
           env: [
             { name: "URI", valueFrom: { secretKeyRef: { name: `${cluster.name}-app`, key: "uri" } } },
-            { name: "ADDRESS", value: service?.spec.clusterIP },
+            { name: "ADDRESS", value: options.address ?? service?.spec.clusterIP },
           ],
         },
       ],
