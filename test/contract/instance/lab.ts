@@ -342,6 +342,12 @@ export class LabInstance {
     return { child, exit };
   }
 
+  /** Runs another command of the manager in the same place and gives what it prints. */
+  command(args: readonly string[]): string {
+    const env = this.#environment(this.name, "command");
+    return execFileSync(process.execPath, [this.lab.bundle, ...args], { env, ...this.lab.user }).toString();
+  }
+
   /** Starts the manager: alone, or under the real launcher as PID 1 of a namespace. */
   run(options: RunOptions = {}): void {
     if (this.#child) throw new Error(`${this.name} runs already`);
@@ -397,6 +403,19 @@ export class LabInstance {
         process.kill(pid, "SIGKILL");
       } catch {
         // Ended meanwhile.
+      }
+    }
+  }
+
+  /** Kills whatever works on the data folder, as the end of a job's container does. */
+  killWorkers(): void {
+    for (const { pid, folder, command } of listProcesses()) {
+      if (folder === this.pgData || command.includes(this.pgData)) {
+        try {
+          process.kill(pid, "SIGKILL");
+        } catch {
+          // Ended meanwhile.
+        }
       }
     }
   }

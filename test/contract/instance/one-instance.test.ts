@@ -89,6 +89,35 @@ test("status has the shape that the operator reads", async () => {
   expect(custom.trimEnd().split("\n").at(-1)).toBe(`cnpg.config_sha256 = '${status.loadedConfigurationHash}'`);
 });
 
+test("the status command prints what the manager answers", async () => {
+  expect(JSON.parse(one.command(["instance", "status"]))).toMatchObject({
+    isPrimary: true,
+    pod: { metadata: { name: "lab-1" } },
+  });
+});
+
+test("the local interface gives the Cluster and takes the archiving condition", async () => {
+  const base = `http://127.0.0.1:${one.ports.local}`;
+  const cluster = (await (await fetch(`${base}/cache/cluster`)).json()) as { metadata: { name: string } };
+  expect(cluster.metadata.name).toBe("lab");
+  expect((await fetch(`${base}/cache/wal-archive`)).status).toBe(404);
+  expect((await fetch(`${base}/cache/nothing`)).status).toBe(404);
+  const report = (error: string) =>
+    fetch(`${base}/cluster/status/condition/wal/archive`, { method: "POST", body: JSON.stringify({ error }) });
+  expect(await (await report("no space")).text()).toBe("OK");
+  const condition = async () =>
+    (await lab.cluster()).status?.conditions?.find(({ type }) => type === "ContinuousArchiving");
+  expect(await condition()).toMatchObject({
+    status: "False",
+    reason: "ContinuousArchivingFailing",
+    message: "no space",
+  });
+  await report("");
+  expect(await condition()).toMatchObject({ status: "True", reason: "ContinuousArchivingSuccess" });
+  // The first archived segment ends the check for an empty archive.
+  await until("marker gone", async () => !existsSync(join(one.pgData, ".check-empty-wal-archive")));
+});
+
 test("only the operator reads the control data", async () => {
   expect(await one.get("/pg/controldata")).toEqual({ status: 401, body: "client certificate required" });
   expect(await one.get("/pg/controldata", { operator: true })).toEqual({
@@ -229,7 +258,7 @@ test("init that is killed leaves nothing in the way of the next attempt", async 
     await sleep(afterMs);
     child.kill("SIGKILL");
     await exit;
-    one.killPostgres();
+    one.killWorkers();
   }
   const { exit } = one.job("initdb", initArguments);
   expect(await exit, one.output.slice(-2000)).toBe(0);

@@ -1,0 +1,83 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { bundleProgram, programs } from "../../../images/bundle.ts";
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "cli-"));
+  writeFileSync(join(folder, "manager.cjs"), await bundleProgram(programs["manager.cjs"]));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function manager(args: readonly string[], env: Record<string, string> = {}) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, [join(folder, "manager.cjs"), ...args], { env }, (error, stdout, stderr) => {
+      const code = typeof error?.code === "number" ? error.code : error ? 1 : 0;
+      resolve({ code, stdout, stderr });
+    });
+  });
+}
+
+test("version tells the compatible version", async () => {
+  expect(await manager(["version"])).toEqual({
+    code: 0,
+    stdout: "Build: {Version:1.30.0 Commit:none Date:unknown}\n",
+    stderr: "",
+  });
+});
+
+test.each([
+  [["instance", "pgbasebackup", "--pg-data", "/x"], "instance pgbasebackup is not available in this version"],
+  [["instance", "restore"], "instance restore is not available in this version"],
+  [["instance", "restoresnapshot", "--immediate"], "instance restoresnapshot is not available in this version"],
+  [["instance", "upgrade", "prepare", "/x"], "instance upgrade is not available in this version"],
+  [["pgbouncer", "run"], "pgbouncer run is not available in this version"],
+  [["backup", "b"], "backup is not available in this version"],
+])("%j fails with one clear line", async (args, message) => {
+  expect(await manager(args)).toEqual({ code: 1, stdout: "", stderr: `${message}\n` });
+});
+
+test.each([[["instance"]], [["instance", "run", "--no-such-flag"]], [["nonsense"]], [["wal-archive"]]])(
+  "%j is refused with exit code 1",
+  async (args) => {
+    expect((await manager(args)).code).toBe(1);
+  },
+);
+
+test("a missing setting is named with its flag", async () => {
+  const { code, stderr } = await manager(["instance", "run"]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("--cluster-name is missing: give the flag or set CLUSTER_NAME");
+});
+
+test("the archive commands fail while no manager answers", async () => {
+  const env = { CNPG_TS_ROOT: folder };
+  expect((await manager(["wal-archive", "pg_wal/000000010000000000000001"], env)).code).toBe(1);
+  expect((await manager(["wal-restore", "00000002.history", "pg_wal/x"], env)).code).toBe(1);
+});
+
+test("the archive queue is listed, and an absent one is empty", async () => {
+  const status = join(folder, "data", "pg_wal", "archive_status");
+  mkdirSync(status, { recursive: true });
+  for (const name of ["000000010000000000000002.ready", "000000010000000000000001.ready", "x.done"]) {
+    writeFileSync(join(status, name), "");
+  }
+  const queue = await manager(["show", "wal-archive-queue"], { PGDATA: join(folder, "data") });
+  expect(queue).toEqual({ code: 0, stdout: "000000010000000000000001\n000000010000000000000002\n", stderr: "" });
+  expect(await manager(["show", "wal-archive-queue"], { PGDATA: "/nowhere" })).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "",
+  });
+});
+
+test("architectures are those of the release next to the program", async () => {
+  mkdirSync(join(folder, "operator"), { recursive: true });
+  writeFileSync(join(folder, "operator", "manager_amd64"), "");
+  expect((await manager(["debug", "show-architectures"])).stdout).toBe('[\n    "amd64"\n]\n');
+});
