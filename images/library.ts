@@ -15,7 +15,7 @@ export async function buildLibrary(): Promise<string> {
   const settings = {
     extends: "../tsconfig.json",
     compilerOptions: { noEmit: false, declaration: true, rootDir: "..", outDir: "lib", newLine: "lf" },
-    files: ["../constructs/index.ts"],
+    files: ["../constructs/index.ts", "../src/plugin/framework/index.ts"],
     include: [],
   };
   await writeFile(config, `${JSON.stringify(settings, null, 2)}\n`);
