@@ -8,6 +8,7 @@ import { baseRecipe, ensurePostgresBase, type PostgresMajor, suites } from "./ba
 import { cacheFolder, hashFile, hashText, repository } from "./cache.ts";
 import { runCommand } from "./command.ts";
 import { chooseEngine, type ImageEngine } from "./engine.ts";
+import { withFileLock } from "./lock.ts";
 import { buildRuntime, readManifest } from "./runtime.ts";
 
 /** Name of the operator's image in the local cluster. */
@@ -75,13 +76,18 @@ async function ensureArchive(
   const folder = cacheFolder("images");
   const stem = recipe.name.replace(/^.*\//, "").replace(":", "-");
   const path = join(folder, `${stem}.${recipe.key.slice(0, 16)}.tar`);
-  if (existsSync(path)) {
-    await utimes(path, new Date(), new Date()); // in use: the last to be removed
-    return { name: recipe.name, path, digest: await readDigest(path) };
+  if (!existsSync(path)) {
+    await withFileLock(join(folder, `${stem}.lock`), async () => {
+      if (!existsSync(path)) await buildArchive(recipe, await getEngine(), path, log);
+      await removeOlder(folder, stem, 3);
+    });
   }
-  await mkdir(folder, { recursive: true });
-  const engine = await getEngine();
-  const unfinished = join(folder, `${stem}.${randomUUID()}.part`);
+  await utimes(path, new Date(), new Date()); // in use: the last to be removed
+  return { name: recipe.name, path, digest: await readDigest(path) };
+}
+
+async function buildArchive(recipe: Recipe, engine: ImageEngine, path: string, log: (line: string) => void) {
+  const unfinished = `${path}.${randomUUID()}.part`;
   const started = Date.now();
   log(`${recipe.name}: building with ${engine.kind}`);
   try {
@@ -90,10 +96,8 @@ async function ensureArchive(
   } finally {
     await rm(unfinished, { force: true });
   }
-  await removeOlder(folder, stem, 3);
   const size = Math.round((await stat(path)).size / 1e6);
   log(`${recipe.name}: ready after ${Math.round((Date.now() - started) / 1000)} s (${size} MB)`);
-  return { name: recipe.name, path, digest: await readDigest(path) };
 }
 
 async function postgresRecipe(major: PostgresMajor, log: (line: string) => void): Promise<Recipe> {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ensureAptPackages } from "./apt.ts";
@@ -18,7 +17,7 @@ export interface ImageBuild {
 /** What builds images here: a Docker engine when one answers, else buildah without a daemon. */
 export interface ImageEngine {
   readonly kind: "docker" | "buildah";
-  /** Builds and writes the image as a docker-archive. */
+  /** Builds and writes the image as a docker-archive; an image is to be built by one process at a time. */
   buildArchive(build: ImageBuild, archive: string): Promise<void>;
   /** Pushes an image from its archive under another name. */
   pushArchive(archive: string, name: string, target: string): Promise<void>;
@@ -80,17 +79,15 @@ async function createBuildah(): Promise<ImageEngine> {
   return {
     kind: "buildah",
     async buildArchive({ name, dockerfile, context, base, args = {} }, archive) {
-      // A name of this build alone: other clones may build the same image in the same storage right now.
-      const built = `localhost/built:${randomUUID()}`;
       const all = buildArgs(base ? { ...args, BASE: await importBase(base) } : args);
       const fixed = ["--timestamp", "0", "--layers=false", "--pull=false"];
       try {
-        await buildah("bud", ...isolation, ...fixed, "-t", built, "-f", dockerfile, ...all, context);
+        await buildah("bud", ...isolation, ...fixed, "-t", name, "-f", dockerfile, ...all, context);
         await rm(archive, { force: true }); // docker-archive refuses to change an existing file
-        await buildah("push", "--signature-policy", policy, built, `docker-archive:${archive}:${name}`);
+        await buildah("push", "--signature-policy", policy, name, `docker-archive:${archive}:${name}`);
       } finally {
         // The archive is what is kept; the storage would only take the space a second time.
-        await buildah("rmi", "--force", built).catch(() => {});
+        await buildah("rmi", "--force", name).catch(() => {});
       }
     },
     async pushArchive(archive, _name, target) {

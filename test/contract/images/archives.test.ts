@@ -47,10 +47,8 @@ function runInside(root: string, user: string, environment: string[], ...command
 it("are named in order, and made once", async () => {
   expect(archives.map(({ name }) => name)).toEqual([operatorImage, postgresImage("17"), postgresImage("18")]);
   const lines: string[] = [];
-  const started = Date.now();
   expect(await ensureImageArchives({ log: (line) => lines.push(line) })).toEqual(archives);
   expect(lines).toEqual([]);
-  expect(Date.now() - started).toBeLessThan(5000); // 1.4 s on an idle machine
 });
 
 it("refuse a name that is none of them", async () => {
