@@ -45,7 +45,7 @@ describe("a server certificate near its end", () => {
     };
     const key = await secret("certs-server", "tls.key");
     const dnsNames = (await cluster.get()).status?.certificates?.serverAltDNSNames ?? [];
-    const leaf = { commonName: "certs-rw", usage: "serverAuth", dnsNames } as const;
+    const leaf = { commonName: "certs-rw", usage: "server", dnsNames } as const;
     const expiring = renewLeaf(authority, key, leaf, { now: Date.now(), durationDays: 1 });
     const patch = JSON.stringify({ data: { "tls.crt": Buffer.from(expiring).toString("base64") } });
     await kubectl(["patch", "secret", "certs-server", "-n", cluster.namespace, "--type=merge", "-p", patch]);
