@@ -52,6 +52,10 @@ export interface WriterOptions {
 export async function startWriter(cluster: TestCluster, options: WriterOptions = {}): Promise<Writer> {
   const name = "writer";
   const service = await getObject<{ spec: { clusterIP: string } }>(cluster.namespace, "service", `${cluster.name}-rw`);
+  const remove = () =>
+    kubectl(["delete", "pod", name, "-n", cluster.namespace, "--grace-period=0", "--force", "--ignore-not-found"]);
+  // One that a failed test left behind.
+  await remove();
   await apply({
     apiVersion: "v1",
     kind: "Pod",
@@ -88,7 +92,7 @@ export async function startWriter(cluster: TestCluster, options: WriterOptions =
       return times.slice(1).reduce((longest, at, index) => Math.max(longest, at - (times[index] ?? at)), 0);
     },
     stop: async () => {
-      await kubectl(["delete", "pod", name, "-n", cluster.namespace, "--grace-period=0", "--force"]);
+      await remove();
     },
   };
 }
