@@ -28,6 +28,7 @@ export class Lifecycle {
   #unexpectedEnds: number[] = [];
   #started = false;
   #isPrimary = false;
+  #logged: Promise<void> = Promise.resolve();
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
@@ -82,6 +83,7 @@ export class Lifecycle {
     }
     const stop = this.#stop;
     await stop.done;
+    this.#logged = stop.logged;
     if (this.#stop === stop) this.#stop = undefined;
   }
 
@@ -132,6 +134,7 @@ export class Lifecycle {
     // A new round may be needed when the exit handler had just started PostgreSQL again.
     while (postmaster.pid !== undefined) await this.stop(cause);
     await lease.release();
+    await this.#logged;
     await this.#options.finish(code);
   }
 

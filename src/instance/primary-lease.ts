@@ -18,7 +18,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { InstanceState } from "./instance-state.ts";
 
 /** Pause between looks while a promotion waits for the lease. */
-const eagerPollMs = 150;
+const eagerPollMs = 100;
 /** Pause between looks of a standby, so that it knows how long the holder has been silent when it is asked to take over. */
 const idlePollMs = 500;
 /** A read that takes longer is given up and repeated. */

@@ -25,6 +25,7 @@ export class StopRun {
   #wanted: StopMode = "smart";
   #mode: StopMode = "smart";
   #escalated = deferred();
+  #logged: Promise<void> = Promise.resolve();
   readonly done: Promise<void>;
 
   constructor(context: InstanceContext, postmaster: Postmaster, plan: StopPlan) {
@@ -34,6 +35,11 @@ export class StopRun {
     this.#wanted = plan.steps[0]?.mode ?? "fast";
     this.#mode = this.#wanted;
     this.done = this.#run(plan);
+  }
+
+  /** Resolves once the state of the stopped server is in the log. */
+  get logged(): Promise<void> {
+    return this.#logged;
   }
 
   get mode(): StopMode {
@@ -70,7 +76,8 @@ export class StopRun {
       if (outcome === "exited") break;
       mode = this.#next(mode, outcome === "escalated");
     }
-    await this.#context.data.logControl(this.#context.logger, "postmaster has exited");
+    // Nobody waits for this: the lease is given back first.
+    this.#logged = this.#context.data.logControl(this.#context.logger, "postmaster has exited");
   }
 
   #next(mode: StopMode, escalated: boolean): StopMode {
