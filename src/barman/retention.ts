@@ -104,37 +104,56 @@ export function planRetention(
 
 /** Which WAL may go once only the kept backups are left. */
 export interface WalRetention {
-  /** First segment that the oldest kept backup needs; nothing at or after it is touched. `undefined`: nothing goes at all. */
+  /** First segment that the oldest kept backup needs; nothing at or after it is touched. `undefined`: no backup is left. */
   firstRequired: string | undefined;
   isObsolete(walName: string): boolean;
 }
 
 /**
- * Decides which WAL the kept backups no longer need: names below the begin of the oldest backup that later WAL is kept for,
- * except history files, timelines of other kept backups, and the own range of each standalone backup.
+ * Decides which WAL goes with the backups that go; `backups` are all of the catalog, oldest first. These are Barman's rules, and
+ * its tool leaves exactly the same objects: for each removed backup that no older kept one needs the WAL of, the names below
+ * the begin of the next done backup, except history files, other timelines that any backup is on, and the own range of each
+ * standalone backup. While nothing is removed all WAL stays.
  */
-export function planWalRetention(kept: readonly CatalogBackup[]): WalRetention {
+export function planWalRetention(backups: readonly CatalogBackup[], removed: ReadonlySet<string>): WalRetention {
+  const kept = backups.filter(({ id }) => !removed.has(id));
   // A backup that runs now needs its WAL as much as one that is done.
-  const needing = kept.filter(
-    ({ info }) => info.beginWal !== null && info.status !== "FAILED" && info.status !== "EMPTY",
-  );
-  const oldest = needing.find(({ keep }) => keep !== "standalone");
-  const firstRequired = oldest?.info.beginWal ?? undefined;
-  const cutTimeline = firstRequired === undefined ? undefined : parseWalFileName(firstRequired)?.timeline;
-  const timelines = new Set(needing.filter(({ keep }) => keep !== "standalone").flatMap((b) => timelineOf(b)));
-  if (cutTimeline !== undefined) timelines.delete(cutTimeline);
+  const needing = kept.filter(({ info }) => info.beginWal !== null && needsWal.has(info.status));
+  const firstRequired = needing.find(({ keep }) => keep !== "standalone")?.info.beginWal ?? undefined;
   const ranges = needing.flatMap(({ keep, info }) => (keep === "standalone" ? [[info.beginWal, info.endWal]] : []));
-  const inRange = (stem: string) =>
-    ranges.some(([from, to]) => from != null && stem >= from && (to == null || stem <= to));
+  const rules = backups.flatMap((backup, at) => {
+    const goes = removed.has(backup.id) && isDone(backup);
+    return goes ? walRule(backups, at, removed) : [];
+  });
   return {
     firstRequired,
     isObsolete(walName) {
       const parsed = parseWalFileName(walName);
-      if (firstRequired === undefined || !parsed || parsed.kind === "history") return false;
       const stem = walName.slice(0, 24);
-      return stem < firstRequired && !timelines.has(parsed.timeline) && !inRange(stem);
+      if (firstRequired === undefined || !parsed || parsed.kind === "history" || stem >= firstRequired) return false;
+      if (ranges.some(([from, to]) => from != null && stem >= from && (to == null || stem <= to))) return false;
+      return rules.some(({ cut, timelines }) => stem < cut && !timelines.has(parsed.timeline));
     },
   };
+}
+
+const needsWal: ReadonlySet<string> = new Set(["DONE", "STARTED", "WAITING_FOR_WALS", "SYNCING"]);
+
+/** Which names go with the backup at a place: none when an older one that stays needs the WAL after it. */
+function walRule(
+  backups: readonly CatalogBackup[],
+  at: number,
+  removed: ReadonlySet<string>,
+): { cut: string; timelines: ReadonlySet<number> }[] {
+  const older = backups.slice(0, at).filter((backup) => !removed.has(backup.id) && isDone(backup));
+  if (older.some(({ keep }) => keep !== "standalone")) return [];
+  const until = backups.slice(at + 1).find(isDone) ?? backups[at];
+  const cut = until?.info.beginWal;
+  if (cut == null) return [];
+  const timelines = new Set(backups.flatMap(timelinesOf));
+  const own = parseWalFileName(cut)?.timeline;
+  if (own !== undefined) timelines.delete(own);
+  return [{ cut, timelines }];
 }
 
 function recoveryWindow(count: number, unit: string): RetentionPolicy {
@@ -170,7 +189,7 @@ function endMs(backup: CatalogBackup): number {
   return backup.info.endTime ? backup.info.endTime.epochMicros / 1000 : 0;
 }
 
-function timelineOf({ info }: CatalogBackup): number[] {
+function timelinesOf({ info }: CatalogBackup): number[] {
   const named = info.beginWal === null ? undefined : parseWalFileName(info.beginWal)?.timeline;
   return [named, info.timeline ?? undefined].filter((timeline) => timeline !== undefined);
 }

@@ -16,7 +16,7 @@ export interface RetentionOutcome {
   removed: readonly { id: string; reason: string }[];
   kept: readonly CatalogBackup[];
   walRemoved: number;
-  /** First segment that must stay; undefined when no WAL may go. */
+  /** First segment that must stay; undefined when no backup is left. */
   firstRequiredWal: string | undefined;
 }
 
@@ -31,8 +31,8 @@ export async function runRetention(
   const plan = planRetention(catalog, policy, options);
   if (plan.kind === "refused") throw new Error(plan.reason);
   for (const { id } of plan.backups) await removeBackup(store, keys, id, options.signal);
-  const wal = planWalRetention(plan.kept);
-  const walRemoved = wal.firstRequired === undefined ? 0 : await removeWal(store, keys, wal.isObsolete, options.signal);
+  const wal = planWalRetention(catalog.backups, new Set(plan.backups.map(({ id }) => id)));
+  const walRemoved = plan.backups.length === 0 ? 0 : await removeWal(store, keys, wal.isObsolete, options.signal);
   return { removed: plan.backups, kept: plan.kept, walRemoved, firstRequiredWal: wal.firstRequired };
 }
 

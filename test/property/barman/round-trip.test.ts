@@ -105,7 +105,7 @@ test("a policy never leaves the window without the backup that its first moment 
         const needed = done.filter(({ id }) => !covering || id >= covering.id);
         for (const { id } of needed) expect(gone.has(id)).toBe(false);
         for (const { id, keep: kept } of done) if (kept) expect(gone.has(id)).toBe(false);
-        const wal = planWalRetention(plan.kept);
+        const wal = planWalRetention(catalog.backups, gone);
         for (const { info, id } of plan.kept)
           if (info.status === "DONE") expect([id, wal.isObsolete(info.beginWal ?? "")]).toEqual([id, false]);
         expect(classifyBackups(catalog, policy, { nowMs }).size).toBe(catalog.backups.length);

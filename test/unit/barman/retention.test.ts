@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { CatalogBackup } from "../../../src/barman/catalog.ts";
 import {
   classifyBackups,
   formatBarmanPolicy,
@@ -18,6 +19,12 @@ const day = (number: number, facts = {}) => {
     endWal: `0000000100000000000000${two}`,
     ...facts,
   });
+};
+/** What becomes of WAL when a backup older than the given ones is removed. */
+const afterRemoval = (...kept: CatalogBackup[]) => {
+  const timeline = kept.find(({ keep }) => keep !== "standalone")?.info.timeline ?? 1;
+  const gone = aBackup("20260401T000000", { timeline, beginWal: `0000000${timeline}0000000000000000` });
+  return planWalRetention([gone, ...kept], new Set([gone.id]));
 };
 const policy = parseRetentionPolicy("3d") ?? { kind: "redundancy" as const, count: 0 };
 
@@ -54,7 +61,10 @@ describe("recovery window", () => {
       "20260505T100000",
       "20260506T100000",
     ]);
-    const wal = planWalRetention(plan.kind === "delete" ? plan.kept : []);
+    const wal = planWalRetention(
+      catalog.backups,
+      new Set(plan.kind === "delete" ? plan.backups.map(({ id }) => id) : []),
+    );
     expect(wal.firstRequired).toBe("000000010000000000000007");
     expect(wal.isObsolete("000000010000000000000006")).toBe(true);
     expect(wal.isObsolete("000000010000000000000007")).toBe(false);
@@ -81,8 +91,8 @@ describe("recovery window", () => {
   test("nothing in the catalog, nothing to delete, and no WAL either", () => {
     const plan = planRetention(aCatalog([]), policy, { nowMs: now });
     expect(plan).toMatchObject({ kind: "delete", backups: [] });
-    expect(planWalRetention([]).firstRequired).toBeUndefined();
-    expect(planWalRetention([]).isObsolete("000000010000000000000001")).toBe(false);
+    expect(planWalRetention([], new Set()).firstRequired).toBeUndefined();
+    expect(planWalRetention([], new Set()).isObsolete("000000010000000000000001")).toBe(false);
   });
 
   test("an unreadable backup blocks everything", () => {
@@ -144,16 +154,25 @@ describe("WAL that stays", () => {
       beginWal: "000000020000000000000020",
       endWal: "000000020000000000000020",
     });
-    const wal = planWalRetention([old, branch]);
+    const wal = afterRemoval(old, branch);
     expect(wal.firstRequired).toBe("000000030000000000000010");
     expect(wal.isObsolete("000000020000000000000001")).toBe(false);
     expect(wal.isObsolete("000000010000000000000001")).toBe(true);
     expect(wal.isObsolete("00000003000000000000000F")).toBe(true);
   });
 
+  test("of the timeline of a backup that goes now, until the next removal", () => {
+    const old = day(1);
+    const young = aBackup("20260502T100000", { timeline: 2, beginWal: "000000020000000000000020" });
+    const wal = planWalRetention([old, young], new Set([old.id]));
+    expect(wal.isObsolete("000000010000000000000001")).toBe(false);
+    expect(wal.isObsolete("00000002000000000000001F")).toBe(true);
+    expect(afterRemoval(young).isObsolete("000000010000000000000001")).toBe(true);
+  });
+
   test("of a standalone backup its own range only", () => {
     const kept = day(2, { keep: "standalone", endWal: "000000010000000000000003" });
-    const wal = planWalRetention([kept, day(9)]);
+    const wal = planWalRetention([kept, day(5), day(9)], new Set([day(5).id]));
     expect(wal.firstRequired).toBe("000000010000000000000009");
     const names = ["01", "02", "03", "04", "08", "09"].map((two) => `0000000100000000000000${two}`);
     expect(names.filter((name) => wal.isObsolete(name))).toEqual([
@@ -165,12 +184,20 @@ describe("WAL that stays", () => {
   });
 
   test("all of it when only a standalone backup is left", () => {
-    expect(planWalRetention([day(2, { keep: "standalone" })]).isObsolete("000000010000000000000001")).toBe(false);
+    expect(afterRemoval(day(2, { keep: "standalone" })).isObsolete("000000010000000000000001")).toBe(false);
+  });
+
+  test("all of it while no backup older than the oldest kept one goes", () => {
+    expect(planWalRetention([day(5)], new Set()).isObsolete("000000010000000000000001")).toBe(false);
+    const kept = day(5, { keep: "full" });
+    const wal = planWalRetention([kept, day(7), day(9)], new Set([day(7).id]));
+    expect(wal.isObsolete("000000010000000000000001")).toBe(false);
+    expect(wal.isObsolete("000000010000000000000006")).toBe(false);
   });
 
   test("what a running backup began with", () => {
     const running = day(3, { status: "STARTED", end: null, endWal: null });
-    expect(planWalRetention([running, day(9)]).firstRequired).toBe("000000010000000000000003");
-    expect(planWalRetention([day(3, { status: "FAILED" }), day(9)]).firstRequired).toBe("000000010000000000000009");
+    expect(afterRemoval(running, day(9)).firstRequired).toBe("000000010000000000000003");
+    expect(afterRemoval(day(3, { status: "FAILED" }), day(9)).firstRequired).toBe("000000010000000000000009");
   });
 });
