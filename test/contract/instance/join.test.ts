@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Lab, type LabInstance, until } from "./lab.ts";
+
+let lab: Lab;
+let one: LabInstance;
+let two: LabInstance;
+
+const streaming = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'";
+
+beforeAll(async () => {
+  lab = await Lab.start({ instances: 2, spec: { postgresql: { parameters: { max_connections: "150" } } } });
+  one = await lab.instance("lab-1");
+  two = await lab.instance("lab-2");
+  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
+  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
+  lab.route(one);
+  one.run();
+  await one.ready();
+});
+
+afterAll(() => lab?.stop());
+
+test("a join that is killed at any point leaves nothing in the way of the next attempt", async () => {
+  for (const afterMs of [150, 400, 800, 1_500]) {
+    const { child, exit } = two.job("join", ["--parent-node", "127.0.0.1"]);
+    await sleep(afterMs);
+    child.kill("SIGKILL");
+    await exit;
+    two.killWorkers();
+  }
+  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
+  expect(existsSync(join(two.pgData, "standby.signal"))).toBe(true);
+});
+
+test("a join over a whole data folder keeps it aside", async () => {
+  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
+  expect(two.volumeEntries().filter((name) => name.startsWith("pgdata_")).length).toBeGreaterThan(0);
+  two.run();
+  await two.ready();
+  await until("streams", async () => one.psql(streaming) === "1");
+});
+
+test("a lowered setting restarts the primary first, and the standby only after it has replayed that", async () => {
+  await lab.patchCluster({ spec: { postgresql: { parameters: { max_connections: "120" } } } });
+  await until("the primary restarted", async () => one.psql("SHOW max_connections") === "120", 60_000);
+  const status = await until(
+    "the standby may follow",
+    async () => {
+      const read = await two.status();
+      return read.pendingRestart && read;
+    },
+    60_000,
+  );
+  expect(status.pendingRestartForDecrease).toBe(true);
+  expect(two.psql("SHOW max_connections")).toBe("150");
+  const cluster = await lab.cluster();
+  expect(cluster.status?.phase).toBe("Applying configuration");
+});
+
+test("a standby that starts while its own control file asks for more still starts", async () => {
+  two.signal("SIGTERM");
+  expect(await two.exit).toBe(0);
+  await lab.patchCluster({ spec: { postgresql: { parameters: { max_connections: "90" } } } });
+  two.run();
+  await two.ready(60_000);
+  await until("streams", async () => one.psql(streaming) === "1", 60_000);
+});
+
+test("the slot of an instance that is gone is dropped", async () => {
+  two.signal("SIGTERM");
+  expect(await two.exit).toBe(0);
+  await lab.patchStatus({ instanceNames: ["lab-1"], instancesStatus: { healthy: ["lab-1"] } });
+  await until("slot gone", async () => one.psql("SELECT count(*) FROM pg_replication_slots") === "0");
+  const voters = async () =>
+    JSON.parse((await lab.lease()).metadata.annotations?.["cnpg-ts.dev/voters"] ?? "{}").voters;
+  await until("voters", async () => JSON.stringify(await voters()) === '["lab-1"]');
+});
