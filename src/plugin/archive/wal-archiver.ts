@@ -79,7 +79,8 @@ export class WalArchiver {
     this.#lookAheadFrom = undefined;
     try {
       await this.#checkEmpty(request.checkEmpty ?? false);
-      if (request.lookAhead) this.#lookAheadFrom = name;
+      // Until the marker is gone one file at a time is sent, so that a crash leaves at most that one to be told from foreign WAL.
+      if (request.lookAhead && !request.checkEmpty) this.#lookAheadFrom = name;
       await this.#serve(name, request.path);
       if (request.markerPath !== undefined) await this.#deps.files.remove(request.markerPath);
       await this.#failpoint("markerRemoved", name);

@@ -295,6 +295,18 @@ describe("empty archive", () => {
     expect(existsSync(marker())).toBe(false);
   });
 
+  test("nothing is sent ahead before the first success", async () => {
+    await writeFile(marker(), "");
+    await folder.ready(s1, s2, s3);
+    const archiver = folder.archiver({ maxParallel: 3 });
+    await archiver.archive(request(s1));
+    await sleep(50);
+    expect(await folder.archived()).toEqual([`${s1}.zst`]);
+    await archiver.archive(request(s2));
+    await until(async () => (await folder.archived()).length === 3);
+    await archiver.close();
+  });
+
   test("somebody else's WAL stops the first archive, and nothing is sent", async () => {
     await folder.ready(s1, s2);
     await folder.archiver().archive({ path: folder.path(s2) });
