@@ -176,6 +176,25 @@ async function remove(run: Run, target: ObjectRef, propagation: "Foreground" | "
   } catch (error) {
     if (!isKubeError(error, "notFound")) throw error;
   }
+  if (isPrecious(target)) await observeRemoval(run, type, { namespace, name });
+}
+
+/** What is on its way out must not count in the next pass, however far behind the watch is. */
+async function observeRemoval(
+  run: Run,
+  type: ResourceType<KubeObject>,
+  key: { namespace: string; name: string },
+): Promise<void> {
+  try {
+    observeWrite(run, type, await run.options.api.get(type, key, { signal: run.signal }));
+  } catch (error) {
+    // Gone already, or not to be read just now: the watch will tell.
+    if (!isKubeError(error)) throw error;
+  }
+}
+
+function isPrecious(target: ObjectRef): boolean {
+  return target.kind === "Pod" || target.kind === "PersistentVolumeClaim";
 }
 
 /**
@@ -185,8 +204,7 @@ async function remove(run: Run, target: ObjectRef, propagation: "Foreground" | "
 async function requireUnchangedCluster(run: Run, target: ObjectRef): Promise<void> {
   const { namespace = "", name = "", resourceVersion } = run.cluster.metadata;
   const { api, stores } = run.options;
-  const isPrecious = target.kind === "Pod" || target.kind === "PersistentVolumeClaim";
-  const now = isPrecious
+  const now = isPrecious(target)
     ? await api.get(resources.clusters, { namespace, name }, { signal: run.signal })
     : stores.clusters.get({ namespace, name });
   if (now?.metadata.resourceVersion === resourceVersion) return;

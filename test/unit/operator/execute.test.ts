@@ -125,6 +125,22 @@ describe("execution", () => {
     return run(actions);
   };
 
+  it("lets the next pass see what is on its way out, however far behind the watch is", async () => {
+    const pod = seedPod();
+    const leaving = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-02T03:04:00Z" } };
+    const observed: Pod[] = [];
+    const pods = { ...options.stores.pods, type: resources.pods, observeWrite: (it: Pod) => observed.push(it) };
+    // A real server keeps a running pod until its containers have ended.
+    options.api = {
+      ...api,
+      get: (async (type, key, more) => (type.kind === "Pod" ? leaving : api.get(type, key, more))) as typeof api.get,
+      delete: async () => undefined,
+    };
+    options.stores = { ...options.stores, pods: pods as unknown as typeof options.stores.pods };
+    await run([deletePod(pod)]);
+    expect(observed.map((it) => it.metadata.deletionTimestamp)).toEqual(["2026-01-02T03:04:00Z"]);
+  });
+
   it("stops at the first failure", async () => {
     const pod = seedPod();
     await api.delete(resources.pods, { namespace: "ns", name: "c-1" });
