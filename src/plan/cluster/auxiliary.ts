@@ -11,7 +11,9 @@ import { planServices } from "./services.ts";
 /** Something that only a person can put right, with the event that tells it. */
 export interface Problem {
   event: string;
+  /** Text of the phase, and of the event unless that has its own. */
   message: string;
+  eventMessage?: string;
 }
 
 /**
@@ -34,7 +36,9 @@ export function planAuxiliaryObjects(pass: Pass): Wait | null {
   if (problems.length === 0) return waits.find((it) => it !== null) ?? null;
   const message = problems.map((it) => it.message).join("; ");
   if (pass.cluster.status?.phaseReason !== message) {
-    for (const problem of problems) recordEvent(pass, "Warning", problem.event, problem.message);
+    for (const problem of problems) {
+      recordEvent(pass, "Warning", problem.event, problem.eventMessage ?? problem.message);
+    }
   }
   setPhase(pass, phases.cannotCreateObjects, message);
   flushStatus(pass, message);

@@ -26,6 +26,11 @@ export function planClusterCertificates(pass: Pass): Problem[] {
       reason: warning.message,
     });
   }
-  const [first] = plan.warnings.filter((it) => !told.has(it));
-  return plan.failures.map((message) => ({ event: first?.reason ?? "InvalidCertificate", message }));
+  const warnings = plan.warnings.filter((it) => !told.has(it));
+  return plan.failures.map((message, index) => {
+    const warning = warnings[index] ?? warnings[0];
+    return warning
+      ? { event: warning.reason, message, eventMessage: warning.message }
+      : { event: "InvalidCertificate", message };
+  });
 }

@@ -115,6 +115,15 @@ describe("what surrounds the instances", () => {
     expect(again.actions.filter((it) => it.kind === "event" && it.type === "Warning")).toEqual([]);
   });
 
+  it.each<[string, Partial<Cluster["spec"]>, string, string]>([
+    ["that is missing", { certificates: { serverCASecret: "mine" } }, "SecretNotFound", "Getting secret mine"],
+  ])("an authority of the user's %s is told in an event of its own words", (_, spec, reason, message) => {
+    const { cluster, observed } = aHealthyCluster();
+    const result = plan({ ...cluster, spec: { ...cluster.spec, ...spec } }, observed);
+    const told = result.actions.flatMap((it) => (it.kind === "event" ? [[it.event, it.message]] : []));
+    expect(told).toContainEqual([reason, message]);
+  });
+
   it("takes over the lease of an earlier cluster of its name", () => {
     const stale = (lease: Lease | undefined): Lease => ({
       ...(lease as Lease),
