@@ -1,7 +1,7 @@
 import { labels } from "../../api/labels.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { refTo } from "./actions.ts";
-import type { Pass, Wait } from "./pass.ts";
+import { type Pass, setTargetPrimary, type Wait } from "./pass.ts";
 import { isActivePod, roleOf } from "./pods.ts";
 
 /** What the two primary fields say together. */
@@ -43,9 +43,27 @@ export function planUnhealthyLabel(pass: Pass, primary: string): void {
   });
 }
 
+/** A successor gets this long while no instance at all is ready; then the old primary is asked back, in milliseconds. */
+const stuckPromotionMs = 60_000;
+
+/**
+ * Whether a change of primary got stuck: nobody is ready for a while, and the old primary runs and waits for its turn. It is
+ * left to the primary lease that only one of them writes, whichever way the change ends.
+ */
+function isPromotionStuck(pass: Pass, old: string): boolean {
+  if ((pass.status.readyInstances ?? 0) > 0) return false;
+  const oldPod = pass.observed.pods.find((it) => it.metadata.name === old);
+  const since = Date.parse(pass.status.targetPrimaryTimestamp ?? "");
+  return oldPod !== undefined && isActivePod(oldPod) && pass.now.getTime() - since >= stuckPromotionMs;
+}
+
 /** While the successor promotes itself, nothing else is done. */
 export function waitForPromotion(pass: Pass, state: PrimaryState): Wait | null {
   if (state.kind !== "promoting") return null;
+  if (isPromotionStuck(pass, state.old)) {
+    setTargetPrimary(pass, state.old);
+    return { requeueAfterMs: 1_000, because: `${state.successor} did not take over and no instance is ready` };
+  }
   planUnhealthyLabel(pass, state.old);
   return { requeueAfterMs: 1_000, because: `${state.successor} is taking over from ${state.old}` };
 }

@@ -214,6 +214,24 @@ describe("an unfinished change of primary", () => {
     ]);
   });
 
+  it.each<[string, { ready: boolean; old: boolean; elapsedMs: number }, string]>([
+    [
+      "nobody ready for a minute and the old primary at hand: taken back",
+      { ready: false, old: true, elapsedMs: 60_000 },
+      "c-1",
+    ],
+    ["nobody ready for less: waited for", { ready: false, old: true, elapsedMs: 59_999 }, "c-2"],
+    ["nobody ready and the old primary gone: waited for", { ready: false, old: false, elapsedMs: 90_000 }, "c-2"],
+    ["somebody ready: waited for", { ready: true, old: true, elapsedMs: 90_000 }, "c-2"],
+  ])("with a successor whose pod runs, %s", (_, { ready, old, elapsedMs }, expected) => {
+    const { cluster, observed } = aHealthyCluster();
+    const targetPrimaryTimestamp = new Date(now.getTime() - elapsedMs).toISOString();
+    const status = { ...healthyStatus(), targetPrimary: "c-2", targetPrimaryTimestamp };
+    const pods = [1, 2, 3].filter((it) => old || it > 1).map((it) => aPod(cluster, it, ready ? "ready" : "unready"));
+    const instances = pods.map((pod) => silent(pod));
+    expect(plan({ ...cluster, status }, { ...observed, pods, instances }).status.targetPrimary).toBe(expected);
+  });
+
   it("is left to the successor while its pod runs", () => {
     const { cluster, observed } = aHealthyCluster();
     const result = plan({ ...cluster, status: { ...healthyStatus(), targetPrimary: "c-2" } }, observed);
