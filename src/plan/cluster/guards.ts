@@ -40,7 +40,8 @@ export function waitForDiskSpace(pass: Pass, sorted: readonly PolledInstance[]):
 export function waitForReadiness(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
   const { currentPrimary, targetPrimary } = pass.status;
   const [first] = sorted;
-  if (first?.kind === "answered" && !first.ready && !isFirstBoot(pass)) {
+  // An instance that is kept from being ready on purpose is nothing to wait for.
+  if (first?.kind === "answered" && !first.ready && !first.status.mightBeUnavailable && !isFirstBoot(pass)) {
     const isStable = currentPrimary === targetPrimary;
     return { requeueAfterMs: isStable ? 10_000 : 1_000, because: `instance ${first.name} answers but is not ready` };
   }

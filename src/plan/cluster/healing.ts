@@ -1,11 +1,12 @@
 import type { PersistentVolumeClaim, Pod } from "../../api/generated/kubernetes.ts";
+import { annotations } from "../../api/labels.ts";
 import { parsePvcStatus } from "../../api/markers.ts";
 import { phases } from "../../api/phases.ts";
 import { buildInstancePod, recordPodSpec } from "../../build/instance-pod.ts";
 import { pvcStatusPatch } from "../../build/metadata-repair.ts";
 import { buildPvc, expectedPvcs } from "../../build/pvcs.ts";
 import { refTo } from "./actions.ts";
-import { planInstanceJob } from "./instance-jobs.ts";
+import { isPrimaryWell, planInstanceJob } from "./instance-jobs.ts";
 import { hasPrepared, instanceOfJob, isJobComplete } from "./jobs.ts";
 import { draftCluster, type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
 import { isActivePod, isEndedPod, roleOf, startProblem, unschedulableMessage } from "./pods.ts";
@@ -44,17 +45,24 @@ export function planReadyVolumes(pass: Pass, volumes: ClassifiedVolumes): void {
 }
 
 /**
- * Gives instances without a pod their pod back, on the volumes that are left: the primary first, and alone while
- * nothing runs, so that a cold start does not look like a lost primary. `null` when every instance has one.
+ * Gives instances without a pod their pod back, on the volumes that are left: the primary first, and alone until it
+ * runs if nothing else does, so that a cold start does not look like a lost primary. `null` when every instance has one.
  */
 export function planReattach(pass: Pass, volumes: ClassifiedVolumes): Wait | null {
   const orphans = orphanedGroups(pass, volumes);
   if (orphans.length === 0) return null;
   const isCold = !pass.observed.pods.some(isActivePod);
-  const [first] = orphans;
-  const chosen = isCold && first && isPrimaryGroup(pass, first) ? [first] : orphans;
+  const primary = volumes.groups.find((it) => isPrimaryGroup(pass, it));
+  if (isCold && primary && isPodPending(pass, primary)) return waitForActivePods(pass);
+  const chosen = isCold && primary && orphans.includes(primary) ? [primary] : orphans;
   const waits = chosen.map((group) => reattach(pass, group)).filter((it) => it !== null);
   return waits[0] ?? { requeueAfterMs: 1_000, because: "pods are being created" };
+}
+
+/** Gives the primary alone its pod back, if it has none and its volumes are complete. */
+export function planPrimaryReattach(pass: Pass, volumes: ClassifiedVolumes): void {
+  const group = orphanedGroups(pass, volumes).find((it) => isPrimaryGroup(pass, it));
+  if (group && group.missing.length === 0) reattach(pass, group);
 }
 
 function orphanedGroups(pass: Pass, volumes: ClassifiedVolumes): VolumeGroup[] {
@@ -72,6 +80,11 @@ function isPrimaryGroup(pass: Pass, group: VolumeGroup): boolean {
   const { currentPrimary, targetPrimary } = pass.status;
   if (currentPrimary || targetPrimary) return group.instance === (currentPrimary ?? targetPrimary);
   return group.volumes.some((it) => roleOf(it) === "primary");
+}
+
+function isPodPending(pass: Pass, group: VolumeGroup): boolean {
+  const pod = pass.observed.pods.find((it) => it.metadata.name === group.instance);
+  return pod?.status?.phase === "Pending" && !pod.metadata.deletionTimestamp;
 }
 
 function reattach(pass: Pass, group: VolumeGroup): Wait | null {
@@ -94,13 +107,27 @@ function reattach(pass: Pass, group: VolumeGroup): Wait | null {
 
 /**
  * The data volume is gone and others of the instance are left. What is in them belongs to that data, so a replica's are
- * removed and the instance is cloned anew; the primary's are kept for a person to decide.
+ * removed and the instance is cloned anew, once there is a primary to clone from; the primary's are kept for a person to
+ * decide. A data volume that is there but does not count, for example because it lost its serial, is no reason to delete.
  */
 function planHeadlessGroup(pass: Pass, group: VolumeGroup): Wait {
   if (isPrimaryGroup(pass, group)) {
     const because = `the data volume of primary ${group.instance} is missing: restore it, or remove the instance's other volumes`;
     setPhase(pass, phases.unrecoverable, because);
     return { requeueAfterMs: 5_000, because };
+  }
+  const { volumes, orphanVolumes } = pass.observed;
+  const uncounted = [...volumes, ...orphanVolumes].find(
+    (it) => it.metadata.name === group.instance && !it.metadata.deletionTimestamp,
+  );
+  if (uncounted) {
+    const because =
+      `the data volume of ${group.instance} cannot be used: check that it is Bound, belongs to the cluster and has ` +
+      `annotation ${annotations.nodeSerial}`;
+    return { requeueAfterMs: 5_000, because };
+  }
+  if (!isPrimaryWell(pass)) {
+    return { requeueAfterMs: 1_000, because: `${group.instance} can be made anew once the primary is ready` };
   }
   for (const volume of group.volumes)
     planVolumeDeletion(pass, volume, `the data volume of ${group.instance} is missing`);

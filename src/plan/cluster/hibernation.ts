@@ -10,13 +10,18 @@ type Progress = { status: "True" | "False"; reason: string; message: string };
 
 const begun = new Set(["DeletingPods", "WaitingPodsDeletion", "Hibernated"]);
 
+/** Whether the user wants the cluster to sleep. */
+export function isAskedToHibernate(pass: Pass): boolean {
+  return pass.cluster.metadata.annotations?.[annotations.hibernation] === "on";
+}
+
 /**
  * Puts the cluster to sleep while the annotation says so: pods go one by one, the primary first, everything else stays
  * (reference: cluster controller §6.9). A cluster that is not healthy is first left to become so.
  */
 export function planHibernation(pass: Pass): Wait | null {
   const type = conditionTypes.hibernation;
-  if (pass.cluster.metadata.annotations?.[annotations.hibernation] !== "on") {
+  if (!isAskedToHibernate(pass)) {
     pass.status = withoutCondition(pass.status, type);
     return null;
   }

@@ -46,9 +46,16 @@ export function planInstanceJob(pass: Pass, instance: { instance: string; serial
 export function canClone(pass: Pass): boolean {
   const primary = pass.status.currentPrimary;
   if (!primary || primary !== pass.status.targetPrimary) return false;
-  if (pass.observed.instances.some((it) => it.kind === "answered" && it.ready && it.name === primary)) return true;
+  if (isPrimaryWell(pass)) return true;
   const pod = pass.observed.pods.find((it) => it.metadata.name === primary);
   return pod !== undefined && isAlivePod(pod) && isFirstBoot(pass);
+}
+
+/** Whether the primary is settled, ready and answered in this pass; without that no instance's data may be given up. */
+export function isPrimaryWell(pass: Pass): boolean {
+  const { currentPrimary, targetPrimary } = pass.status;
+  if (!currentPrimary || currentPrimary !== targetPrimary) return false;
+  return pass.observed.instances.some((it) => it.kind === "answered" && it.ready && it.name === currentPrimary);
 }
 
 /** Whether the Job that made the first primary is still there: it goes when the cluster is healthy for the first time. */

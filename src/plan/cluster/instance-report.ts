@@ -7,7 +7,8 @@ export function recordInstanceReport(pass: Pass, sorted: readonly PolledInstance
   const answered = sorted.filter((it): it is AnsweredInstance => it.kind === "answered");
   const timeline = answered.find((it) => it.status.isPrimary)?.status.timeLineID;
   const identity = systemIdentity(sorted, answered);
-  const next: ClusterStatus = { ...pass.status, instancesReportedState: reportedState(sorted) };
+  const { instancesReportedState: _, ...rest } = pass.status;
+  const next: ClusterStatus = sorted.length > 0 ? { ...rest, instancesReportedState: reportedState(sorted) } : rest;
   if (timeline !== undefined) next.timelineID = timeline;
   if (identity.systemID) next.systemID = identity.systemID;
   else delete next.systemID;

@@ -10,8 +10,8 @@ import type { ClusterStatus } from "./conditions.ts";
 import { sortInstances } from "./election.ts";
 import { planFailover, planTargetRepair } from "./failover.ts";
 import { waitForCommunication, waitForDiskSpace, waitForReadiness, waitForSinglePrimary } from "./guards.ts";
-import { planEndedPods, planReadyVolumes, planReattach, waitForActivePods } from "./healing.ts";
-import { planHibernation } from "./hibernation.ts";
+import { planEndedPods, planPrimaryReattach, planReadyVolumes, planReattach, waitForActivePods } from "./healing.ts";
+import { isAskedToHibernate, planHibernation } from "./hibernation.ts";
 import { planImage, reportMajorUpgrade } from "./image.ts";
 import { planFinishedJobs, waitForFailedJobs, waitForRunningJobs } from "./instance-jobs.ts";
 import { recordInstanceReport } from "./instance-report.ts";
@@ -19,7 +19,13 @@ import { planMetadataRepair } from "./metadata.ts";
 import type { ObservedCluster, PolledInstance } from "./observed.ts";
 import { beginPass, flushStatus, type Pass, setPhase, type Wait } from "./pass.ts";
 import { isAlivePod } from "./pods.ts";
-import { planIdleScaleDown, planScaleDown, planScaleDownLimit, planUnrecoverable } from "./removal.ts";
+import {
+  planIdleScaleDown,
+  planScaleDown,
+  planScaleDownLimit,
+  planUnfinishedRemoval,
+  planUnrecoverable,
+} from "./removal.ts";
 import { planNewReplicas, reportingInstances } from "./replicas.ts";
 import { primaryState, waitForPromotion } from "./roles.ts";
 import { planConfigurationGate, planRollout } from "./rollout.ts";
@@ -83,15 +89,18 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
   }
   setPhase(pass, phases.healthy);
   flushStatus(pass, "every instance is as the cluster asks for");
-  return finish(pass, { requeueAfterMs: healthyLookMs, because: "the cluster is healthy" }, true);
+  const requeueAfterMs = observed.selectedPods.length > 0 ? selectedPodsLookMs : healthyLookMs;
+  return finish(pass, { requeueAfterMs, because: "the cluster is healthy" }, true);
 }
 
 /** A healthy cluster is looked at this often, for what no event tells: certificates that age, lag that grows. */
 const healthyLookMs = 60_000;
+/** Pods that `podSelectorRefs` select belong to others and wake nobody, so their addresses are looked up this often. */
+const selectedPodsLookMs = 5_000;
 
 /** Who is primary comes before everything else: no missing object or broken image may stand in the way of a failover. */
 function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
-  if (pass.observed.pods.length > 0) recordInstanceReport(pass, sorted);
+  recordInstanceReport(pass, sorted);
   return runStages(pass, [
     () => waitForSinglePrimary(sorted),
     (it) => {
@@ -99,12 +108,22 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
       return null;
     },
     planTargetRepair,
-    (it) => waitForCommunication(it, sorted),
+    (it) => healPrimaryMeanwhile(it, waitForCommunication(it, sorted)),
     (it) => waitForDiskSpaceUnlessGrowing(it, sorted),
-    (it) => waitForReadiness(it, sorted),
+    (it) => healPrimaryMeanwhile(it, waitForReadiness(it, sorted)),
     planHibernation,
     (it) => planFailover(it, primaryState(it), sorted),
   ]);
+}
+
+/**
+ * Standbys may be unready or silent because their primary is gone: its pod has to come back whatever keeps the pass from
+ * choosing a successor.
+ */
+function healPrimaryMeanwhile(pass: Pass, wait: Wait | null): Wait | null {
+  if (wait && !isAskedToHibernate(pass) && primaryState(pass).kind === "stable")
+    planPrimaryReattach(pass, volumesOf(pass));
+  return wait;
 }
 
 /** Volumes may grow while PostgreSQL stands still for lack of space: that is what heals it. */
@@ -116,19 +135,21 @@ function waitForDiskSpaceUnlessGrowing(pass: Pass, sorted: readonly PolledInstan
 
 function planResources(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
   return runStages(pass, [
-    waitForFailedJobs,
     planEndedPods,
     planUnschedulablePods,
     planUnrecoverable,
     planScaleDownLimit,
     planIdleScaleDown,
+    planUnfinishedRemoval,
     planVolumeChanges,
     (it) => {
       planReadyVolumes(it, volumesOf(it));
       return null;
     },
     planFirstPrimary,
+    // A clone that failed must not cost another instance its pod.
     (it) => planReattach(it, volumesOf(it)),
+    waitForFailedJobs,
     planNewReplicas,
     waitForActivePods,
     waitForLivePods,

@@ -4,7 +4,7 @@ import { parseGoBoolean } from "../../api/markers.ts";
 import { parseInstanceSerial } from "../../api/names.ts";
 import { expectedPvcs } from "../../build/pvcs.ts";
 import { planPodDeletion, planVolumeDeletion } from "./healing.ts";
-import { planJobDeletion } from "./instance-jobs.ts";
+import { isPrimaryWell, planJobDeletion } from "./instance-jobs.ts";
 import { instanceOfJob } from "./jobs.ts";
 import type { PolledInstance } from "./observed.ts";
 import { type Pass, recordEvent, type Wait } from "./pass.ts";
@@ -26,6 +26,7 @@ export function planInstanceRemoval(pass: Pass, instance: string, reason: string
 
 /** Removes an instance that the user has given up by annotation, so that it is made anew (reference §5.6). */
 export function planUnrecoverable(pass: Pass): Wait | null {
+  if (!isPrimaryWell(pass)) return null;
   const { currentPrimary, targetPrimary } = pass.status;
   const [instance] = pass.observed.pods
     .filter((pod) => parseGoBoolean(pod.metadata.annotations?.[annotations.unrecoverable]) === true)
@@ -49,9 +50,9 @@ export function planScaleDownLimit(pass: Pass): Wait | null {
   return { requeueAfterMs: 1_000, because };
 }
 
-/** Removes one surplus instance that does not run; it can be told without asking anybody. */
+/** Removes one surplus instance that does not run; the primary has to be well, for the idle one may know more than others. */
 export function planIdleScaleDown(pass: Pass): Wait | null {
-  if (!isSurplus(pass)) return null;
+  if (!isSurplus(pass) || !isPrimaryWell(pass)) return null;
   const running = new Set(pass.observed.pods.filter(isActivePod).map((it) => it.metadata.name));
   return removeLast(
     pass,
@@ -59,13 +60,42 @@ export function planIdleScaleDown(pass: Pass): Wait | null {
   );
 }
 
-/** Removes one surplus instance that runs: the ready replica with the highest serial that answered in this pass. */
+/**
+ * Removes one surplus instance that runs: the ready replica with the highest serial. Nobody is removed while an instance is
+ * silent: it may be the very one whose removal has begun and is not seen yet.
+ */
 export function planScaleDown(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
-  if (!isSurplus(pass)) return null;
+  if (!isSurplus(pass) || !isPrimaryWell(pass) || sorted.some((it) => it.kind === "silent")) return null;
   const victims = sorted
     .filter((it) => it.kind === "answered" && it.ready && !it.status.isPrimary)
     .map((it) => it.name);
   return removeLast(pass, victims);
+}
+
+/**
+ * Ends removals that the operator began and did not live to finish: the volumes are on their way out, pod or Jobs are left.
+ * Without surplus it was the user who deleted the volume, and the pod keeps what it has.
+ */
+export function planUnfinishedRemoval(pass: Pass): Wait | null {
+  const { currentPrimary, targetPrimary, instances = 0 } = pass.status;
+  if (instances < pass.cluster.spec.instances || !isPrimaryWell(pass)) return null;
+  const leaving = pass.observed.volumes
+    .filter((it) => it.metadata.deletionTimestamp && it.metadata.labels?.[labels.pvcRole] === "PG_DATA")
+    .map((it) => it.metadata.name ?? "")
+    .filter((name) => name !== currentPrimary && name !== targetPrimary);
+  const unfinished = leaving.find((name) => hasPodOrJob(pass, name));
+  if (unfinished === undefined) return null;
+  const because = `the removal of instance ${unfinished} is not finished`;
+  planInstanceRemoval(pass, unfinished, because);
+  return { requeueAfterMs: 1_000, because };
+}
+
+function hasPodOrJob(pass: Pass, instance: string): boolean {
+  const { pods, jobs } = pass.observed;
+  return (
+    pods.some((it) => it.metadata.name === instance && !it.metadata.deletionTimestamp) ||
+    jobs.some((it) => instanceOfJob(it) === instance && !it.metadata.deletionTimestamp)
+  );
 }
 
 function isSurplus(pass: Pass): boolean {

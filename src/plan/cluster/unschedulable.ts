@@ -1,6 +1,7 @@
 import { isMaintenanceInProgress, reusesPvc } from "../../api/cluster-facts.ts";
 import type { Pod } from "../../api/generated/kubernetes.ts";
 import { planPodDeletion } from "./healing.ts";
+import { isPrimaryWell } from "./instance-jobs.ts";
 import { type Pass, recordEvent, type Wait } from "./pass.ts";
 import { unschedulableMessage } from "./pods.ts";
 import { planInstanceRemoval } from "./removal.ts";
@@ -26,6 +27,7 @@ function planOne(pass: Pass, pod: Pod): boolean {
   }
   const isPrimary = name === pass.status.currentPrimary || name === pass.status.targetPrimary;
   if (isPrimary || !isMaintenanceInProgress(pass.cluster) || reusesPvc(pass.cluster)) return false;
+  if (!isPrimaryWell(pass)) return false;
   recordEvent(pass, "Normal", "DeletePod", `Deleted unschedulable pod ${name}`);
   recordEvent(pass, "Normal", "DeletePVCs", `Deleted unschedulable pod ${name} PVCs`);
   planInstanceRemoval(pass, name, `pod ${name} is unschedulable during maintenance that does not reuse volumes`);

@@ -289,6 +289,21 @@ describe("a healthy cluster", () => {
     const { cluster, observed } = aHealthyCluster();
     expect(stepsOf(plan(cluster, withPods(observed, [])).actions)).toEqual(["createPod c-1"]);
   });
+
+  it.each<[Parameters<typeof aPod>[2], string[]]>([
+    // A standby that is up first would look like the survivor of a lost primary.
+    ["pending", []],
+    ["unready", ["createPod c-2", "createPod c-3"]],
+    ["ready", ["createPod c-2", "createPod c-3"]],
+    ["terminating", ["createPod c-2", "createPod c-3"]],
+  ])("starts cold: with the primary's pod %s the next steps are %j", (state, expected) => {
+    const { cluster, observed } = aHealthyCluster();
+    const pod = aPod(cluster, 1, state);
+    const instances = state === "ready" ? [answered(pod, primaryStatus())] : state === "unready" ? [silent(pod)] : [];
+    const result = plan(cluster, { ...withPods(observed, [pod]), instances });
+    expect(stepsOf(result.actions)).toEqual(expected);
+    if (state === "pending") expect(result.status.phase).toBe(phases.waitingForInstances);
+  });
 });
 
 const initialized = {
