@@ -10,7 +10,13 @@ const serviceName = "cnpg-webhook-service";
 const mutating: Readonly<Record<string, string>> = { cluster: "clusters" };
 
 /** Kinds whose validation the operator serves. */
-const validating: Readonly<Record<string, string>> = { cluster: "clusters" };
+const validating: Readonly<Record<string, string>> = {
+  backup: "backups",
+  cluster: "clusters",
+  database: "databases",
+  pooler: "poolers",
+  scheduledbackup: "scheduledbackups",
+};
 
 /** The webhook Service and, unless switched off, the configurations that send requests to it. */
 export function addWebhooks(scope: Construct, options: CompiledOperatorOptions): void {

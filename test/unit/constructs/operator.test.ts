@@ -1,6 +1,8 @@
 import { Chart, Testing } from "cdk8s";
 import { describe, expect, test } from "vitest";
 import { Operator, type OperatorOptions } from "../../../constructs/index.ts";
+import { defaultBuildContext } from "../../../src/build/context.ts";
+import { createAdmissionHandlers } from "../../../src/operator/admission-handlers.ts";
 
 interface Manifest {
   kind: string;
@@ -78,6 +80,15 @@ describe("Operator", () => {
     );
     expect(securityContext).toEqual({});
     expect(containers[0]?.securityContext).toEqual({ allowPrivilegeEscalation: false });
+  });
+
+  test("sends to the webhooks only what the operator serves", () => {
+    const handlers = createAdmissionHandlers(defaultBuildContext, { volumeSnapshots: false });
+    const paths = synth()
+      .filter(({ kind }) => kind.endsWith("WebhookConfiguration"))
+      .flatMap(({ webhooks }) => webhooks as { clientConfig: { service: { path: string } } }[])
+      .map(({ clientConfig }) => clientConfig.service.path);
+    expect(paths.sort()).toEqual([...handlers.keys()].sort());
   });
 
   test("writes no webhook configuration when webhooks are off, and keeps the readiness service", () => {
