@@ -55,7 +55,7 @@ describe("faults of a cluster of three", () => {
     // (half a minute) the kubelet would end the container, so the runtime is away for less.
     await shell(primary, `mv /controller/runtime/manager.cjs /controller/runtime/away; ${killRuntime}`);
     const started = (await writer.acknowledged()).length;
-    await new Promise((resolve) => setTimeout(resolve, 15_000));
+    await new Promise((resolve) => setTimeout(resolve, 10_000));
     const during = (await writer.acknowledged()).length;
     await shell(primary, "mv /controller/runtime/away /controller/runtime/manager.cjs");
     expect(during - started).toBeGreaterThan(100);
