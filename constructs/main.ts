@@ -1,9 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App } from "cdk8s";
 import { quickstart } from "../examples/quickstart.ts";
 import { OperatorChart } from "./charts.ts";
+import { customResourceDefinitions } from "./crds/index.ts";
+import { renderManifests } from "./generate/manifests.ts";
 
 /** Synthesizes the committed manifests; `--check` compares them with what is committed and writes nothing. */
 function synthesize(outdir: string): void {
@@ -11,6 +13,8 @@ function synthesize(outdir: string): void {
   new OperatorChart(app, "operator");
   quickstart(app);
   app.synth();
+  // "npm run generate" writes this file too; cdk8s empties the folder first, so whoever runs it must get it back.
+  writeFileSync(join(outdir, "crds.k8s.yaml"), renderManifests(customResourceDefinitions));
 }
 
 function check(): number {
