@@ -31,13 +31,23 @@ export async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Turns a handler into a listener: unknown paths are 404, failures 500 with their text. */
+/** Whatever a client sends and however a handler fails, the request is answered: nothing may end the runtime from here. */
+async function answerTo(handler: HttpHandler, request: IncomingMessage): Promise<HttpAnswer> {
+  const target = request.url ?? "/";
+  // A target such as `//` is legal in HTTP and no URL.
+  const url = URL.parse(target, "http://localhost");
+  if (!url) return textAnswer(400, "the request target is not a path\n");
+  try {
+    return (await handler(request, url)) ?? textAnswer(404, "404 page not found\n");
+  } catch (error) {
+    return textAnswer(500, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Turns a handler into a listener: targets that are no path are 400, unknown paths 404, failures 500 with their text. */
 export function listenerOf(handler: HttpHandler): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
-    const url = new URL(request.url ?? "/", "http://localhost");
-    handler(request, url)
-      .then((answer) => answer ?? textAnswer(404, "404 page not found\n"))
-      .catch((error) => textAnswer(500, error instanceof Error ? error.message : String(error)))
+    answerTo(handler, request)
       .then((answer) => {
         response.writeHead(answer.status, {
           "content-type": answer.contentType ?? "text/plain; charset=utf-8",
