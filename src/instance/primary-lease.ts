@@ -38,6 +38,9 @@ export interface PrimaryLeaseOptions {
   clusterName: string;
 }
 
+/** `former`: an earlier pod of the own name. */
+export type LeaseHolder = "me" | "former" | "other" | "nobody";
+
 export type AcquireResult =
   | { kind: "held" }
   | { kind: "refused"; reason: string }
@@ -67,6 +70,8 @@ export class PrimaryLease {
   #idleLook = new AbortController();
   #held = false;
   #heldBefore = false;
+  /** `leaseTransitions` of the last record that was this pod's. */
+  #ownTransitions: number | undefined;
   /** Grows with each release, so that a write that was under way does not bring the lease back. */
   #epoch = 0;
   /** Start of the last write that succeeded: the right to write counts from there. */
@@ -89,6 +94,36 @@ export class PrimaryLease {
     return this.#timings ?? compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
   }
 
+  /** A primary was found running: its right came from this pod's lease, which is renewed from here on or found lost. */
+  adoptPrimary(): void {
+    this.#heldBefore = true;
+    this.#wanted = true;
+    this.#wake?.();
+  }
+
+  /**
+   * Whom the Lease names: this very pod, a former pod of its name, another instance or nobody; `undefined` when
+   * that could not be read.
+   */
+  async readHolder(signal: AbortSignal): Promise<LeaseHolder | undefined> {
+    if (this.held) return "me";
+    const { kube, namespace, clusterName, podName, logger } = this.#options;
+    try {
+      const lease = await kube.get(
+        resources.leases,
+        { namespace, name: clusterName },
+        { timeoutMs: readLimitMs, signal },
+      );
+      if (this.#isOwn(lease)) return "me";
+      const { holder } = readRecord(lease);
+      if (holder === "") return "nobody";
+      return holder === podName ? "former" : "other";
+    } catch (error) {
+      logger.warning("The holder of the primary lease is not known", { error });
+      return undefined;
+    }
+  }
+
   /** Calls back when another instance took the lease that this process held. */
   onLost(handler: (holder: string) => void): void {
     this.#lostHandlers.add(handler);
@@ -102,8 +137,15 @@ export class PrimaryLease {
     }
   }
 
-  /** Waits until the lease is held; its timings are fixed from the first call on. */
+  /** Waits until the lease is held; its timings are fixed from the first call on. Without success it is not wanted any more. */
   async acquire(signal: AbortSignal): Promise<AcquireResult> {
+    const result = await this.#acquire(signal);
+    // A lapsed lease goes on being renewed: only another holder ends that.
+    if (result.kind !== "held" && !this.#held) this.#wanted = false;
+    return result;
+  }
+
+  async #acquire(signal: AbortSignal): Promise<AcquireResult> {
     this.#timings ??= compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
     // A look that is under way for curiosity's sake must not hold up the one that counts.
     if (!this.#wanted) this.#idleLook.abort();
@@ -125,10 +167,14 @@ export class PrimaryLease {
   /** Gives the lease back; call it only when PostgreSQL is down. Never fails: what can't be told expires by itself. */
   async release(): Promise<void> {
     this.#wanted = false;
-    if (!this.#heldBefore) return;
     this.#epoch += 1;
+    if (!this.#heldBefore) return;
     this.#held = false;
     this.#heldBefore = false;
+    await this.#giveBack();
+  }
+
+  async #giveBack(): Promise<void> {
     const { logger, namespace, clusterName } = this.#options;
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
@@ -151,8 +197,11 @@ export class PrimaryLease {
   }
 
   #isOwn(lease: Lease): boolean {
+    return this.#isOwnRecord(readRecord(lease));
+  }
+
+  #isOwnRecord(record: LeaseRecord): boolean {
     const { podName, podUid, state } = this.#options;
-    const record = readRecord(lease);
     return isOwnLease({ me: podName, myUid: podUid, record, clusterOfOne: state.cluster?.spec.instances === 1 });
   }
 
@@ -167,7 +216,7 @@ export class PrimaryLease {
         this.#lease = await kube.get(resources.leases, key, { timeoutMs: readLimitMs, signal: look });
       }
       const record = this.#notice(readRecord(this.#lease));
-      if (!this.#wanted && !this.#held) return idlePollMs;
+      if (!this.#wanted && !this.#held && !this.#heldBefore) return idlePollMs;
       return await this.#act(this.#decide(record), signal);
     } catch (error) {
       if (signal.aborted || this.#idleLook.signal.aborted) return 0;
@@ -187,6 +236,7 @@ export class PrimaryLease {
   #notice(record: LeaseRecord): LeaseRecord {
     const key = JSON.stringify([record.holder, record.renewTime, record.voters?.holderUID ?? ""]);
     if (this.#seen?.key !== key) this.#seen = { key, at: this.#options.clock.monotonicMs() };
+    if (this.#heldBefore && this.#isOwnRecord(record)) this.#ownTransitions = record.transitions;
     return record;
   }
 
@@ -198,6 +248,7 @@ export class PrimaryLease {
       myUid: podUid,
       record,
       heldBefore: this.#heldBefore,
+      ownTransitions: this.#ownTransitions,
       unchangedMs: now - (this.#seen?.at ?? now),
       upMs: now - this.#startedAt,
       leaseDurationMs: this.timings.leaseDurationMs,
@@ -210,6 +261,7 @@ export class PrimaryLease {
     switch (decision.kind) {
       case "renew":
       case "claim":
+        if (decision.kind === "claim" && !this.#wanted && !this.#held) return idlePollMs;
         await this.#write(decision, signal);
         return this.timings.retryPeriodMs;
       case "wait":
@@ -222,7 +274,10 @@ export class PrimaryLease {
         this.#held = false;
         this.#heldBefore = false;
         this.#wanted = false;
-        this.#options.logger.error("Another instance holds the primary lease", { holder: decision.holder });
+        this.#ownTransitions = undefined;
+        this.#options.logger.error("Another instance took the primary lease", {
+          holder: decision.holder || "released",
+        });
         for (const handler of this.#lostHandlers) handler(decision.holder);
         this.#changed();
         return idlePollMs;
@@ -272,9 +327,14 @@ export class PrimaryLease {
       },
       { signal: AbortSignal.any([signal, AbortSignal.timeout(this.timings.renewDeadlineMs / 2)]) },
     );
-    if (epoch !== this.#epoch) return;
+    if (epoch !== this.#epoch || (isClaim && !this.#wanted && !this.#held)) {
+      // Nobody waits for it any more; kept, it would keep everyone else from being primary.
+      if (isClaim) await this.#giveBack();
+      return;
+    }
     this.#renewedAt = startedAt;
     this.#heldBefore = true;
+    this.#ownTransitions = record.transitions + (isClaim ? 1 : 0);
     if (!this.#held) {
       this.#held = true;
       logger.info("Acquired the primary lease", {
@@ -285,10 +345,9 @@ export class PrimaryLease {
     this.#changed();
   }
 
-  /** Gives the lease up without a word when it was acquired but is not needed: the instance did not become primary. */
+  /** Gives the lease up when it is held or waited for and not needed; call it only while no PostgreSQL runs as primary. */
   async standDown(): Promise<void> {
-    this.#wanted = false;
-    if (this.#held) await this.release();
+    if (this.#wanted || this.#held || this.#heldBefore) await this.release();
   }
 
   #changed(): void {

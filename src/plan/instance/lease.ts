@@ -17,8 +17,10 @@ export interface LeaseView {
   /** Identifies this pod among pods of the same name. */
   myUid: string;
   record: LeaseRecord;
-  /** Whether this process wrote the record as its holder before. */
+  /** Whether this process wrote the record as its holder before, or took over a primary that runs under it. */
   heldBefore: boolean;
+  /** `leaseTransitions` of the last record that was seen or written as the own one; `undefined` when there was none. */
+  ownTransitions: number | undefined;
   /** How long this record (holder and renew time) has been seen unchanged, on the own clock. */
   unchangedMs: number;
   /** How long this process has been watching at all. */
@@ -36,7 +38,7 @@ export type LeaseDecision =
   /** Take it: `transitions` grows by one. */
   | { kind: "claim"; reason: string }
   | { kind: "wait"; reason: string; afterMs: number }
-  /** Someone else took what this process held; PostgreSQL must stop. */
+  /** Someone else took what this process held, and may have given it back since; PostgreSQL must stop. */
   | { kind: "lost"; holder: string }
   /** Only a person may go on. */
   | { kind: "refuse"; reason: string };
@@ -47,6 +49,13 @@ export function isOwnLease(view: Pick<LeaseView, "me" | "myUid" | "record" | "cl
   const uid = view.record.voters?.holderUID;
   // A record without a UID comes from a peer that knows pods by name only.
   return !uid || uid === view.myUid || view.clusterOfOne;
+}
+
+/** A record that another one wrote after the own one. A Lease that was made anew has no history and proves nothing. */
+function wasTaken(view: LeaseView): boolean {
+  const { holder, transitions } = view.record;
+  if (!view.heldBefore) return false;
+  return holder !== "" || (transitions >= 1 && transitions !== view.ownTransitions);
 }
 
 function planEmptyHolder(view: LeaseView): LeaseDecision {
@@ -66,7 +75,7 @@ function planEmptyHolder(view: LeaseView): LeaseDecision {
 export function planLease(view: LeaseView): LeaseDecision {
   if (isOwnLease(view)) return { kind: "renew" };
   const { record } = view;
-  if (view.heldBefore && record.holder !== "") return { kind: "lost", holder: record.holder };
+  if (wasTaken(view)) return { kind: "lost", holder: record.holder };
   const voters = record.voters?.voters;
   if (voters && voters.length > 0 && !voters.includes(view.me)) {
     return { kind: "refuse", reason: `${view.me} is not among the voters (${voters.join(", ")}) of the lease` };

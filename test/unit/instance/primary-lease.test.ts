@@ -239,4 +239,101 @@ describe("PrimaryLease", () => {
     expect(await first).toEqual({ kind: "held" });
     await one.stop();
   });
+
+  test("a holder whose successor came and went is told that it lost", async () => {
+    const { clock, candidate, kube } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    const mine = kube.peek(resources.leases, key) as Lease;
+    await kube.update(resources.leases, { ...mine, spec: { ...mine.spec, holderIdentity: "", leaseTransitions: 2 } });
+    await clock.advance(3_000);
+    expect(one.lost()).toBe("");
+    expect(one.lease.held).toBe(false);
+    await one.stop();
+  });
+
+  test("a primary that runs already renews at once, and is stopped when another one took its lease", async () => {
+    const { clock, candidate, record, kube } = world("c-1");
+    const before = candidate("c-1");
+    const first = before.lease.acquire(before.signal);
+    await clock.advance(16_000);
+    await first;
+    await before.stop();
+    const after = candidate("c-1");
+    after.lease.adoptPrimary();
+    await clock.advance(100);
+    expect(after.lease.held).toBe(true);
+    expect(record()?.leaseTransitions).toBe(1);
+    await after.stop();
+    const mine = kube.peek(resources.leases, key) as Lease;
+    await kube.update(resources.leases, { ...mine, spec: { ...mine.spec, holderIdentity: "", leaseTransitions: 2 } });
+    const late = candidate("c-1");
+    late.lease.adoptPrimary();
+    await clock.advance(100);
+    expect(late.lost()).toBe("");
+    await late.stop();
+  });
+
+  test("who waited in vain does not take the lease later", async () => {
+    const { clock, candidate, record } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    const two = candidate("c-2");
+    const giveUp = new AbortController();
+    const second = two.lease.acquire(giveUp.signal);
+    await clock.advance(1_000);
+    giveUp.abort();
+    await clock.advance(1_000);
+    expect(await second).toMatchObject({ kind: "timeout" });
+    await one.stop();
+    await one.lease.release();
+    await clock.advance(60_000);
+    expect(record()?.holderIdentity).toBe("");
+    await two.stop();
+  });
+
+  test("a claim that arrives after nobody wants it is given back", async () => {
+    const { clock, candidate, kube, record } = world();
+    const slow = { get: kube.get.bind(kube) } as typeof kube;
+    slow.update = (async (type, object, options) => {
+      const written = await kube.update(type, object, options);
+      await clock.sleep(500);
+      return written;
+    }) as typeof kube.update;
+    const one = candidate("c-1", "uid", slow);
+    const giveUp = new AbortController();
+    const first = one.lease.acquire(giveUp.signal);
+    await clock.advance(100);
+    expect(record()?.holderIdentity).toBe("c-1");
+    giveUp.abort();
+    await one.lease.standDown();
+    await clock.advance(2_000);
+    expect(await first).toMatchObject({ kind: "timeout" });
+    expect(record()?.holderIdentity).toBe("");
+    expect(one.lease.held).toBe(false);
+    await one.stop();
+  });
+
+  test("tells whom the Lease names", async () => {
+    const { clock, candidate, kube } = world();
+    const old = candidate("c-1", "old");
+    expect(await old.lease.readHolder(old.signal)).toBe("nobody");
+    const first = old.lease.acquire(old.signal);
+    await clock.advance(10);
+    await first;
+    await old.stop();
+    const fresh = candidate("c-1", "fresh");
+    const two = candidate("c-2");
+    expect(await candidate("c-1", "old").lease.readHolder(fresh.signal)).toBe("me");
+    expect(await fresh.lease.readHolder(fresh.signal)).toBe("former");
+    expect(await two.lease.readHolder(two.signal)).toBe("other");
+    kube.intercept(() => fault("unavailable"));
+    expect(await two.lease.readHolder(two.signal)).toBeUndefined();
+    await fresh.stop();
+    await two.stop();
+  });
 });

@@ -15,6 +15,7 @@ const base: LeaseView = {
   myUid: "uid-1",
   record: heldByOther,
   heldBefore: false,
+  ownTransitions: undefined,
   unchangedMs: 0,
   upMs: 60_000,
   leaseDurationMs: 15_000,
@@ -63,6 +64,14 @@ const table: [string, Partial<LeaseView>, LeaseDecision["kind"]][] = [
   ["new lease, I am current and up long enough", { record: fresh, currentPrimary: "c-1", upMs: 15_000 }, "claim"],
   ["new lease in a cluster of one", { record: fresh, currentPrimary: "c-1", upMs: 0, clusterOfOne: true }, "claim"],
   ["taken from me", { heldBefore: true }, "lost"],
+  ["taken from me and released since", { record: released, heldBefore: true, ownTransitions: 2 }, "lost"],
+  ["released for an adopted primary by somebody", { record: released, heldBefore: true }, "lost"],
+  ["released on my behalf", { record: released, heldBefore: true, ownTransitions: 3 }, "claim"],
+  [
+    "made anew while I held it",
+    { record: fresh, currentPrimary: "c-1", heldBefore: true, ownTransitions: 3, upMs: 0 },
+    "claim",
+  ],
   ["taken from me, silent since", { heldBefore: true, unchangedMs: 99_000 }, "lost"],
 ];
 
