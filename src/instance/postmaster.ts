@@ -51,15 +51,31 @@ export class Postmaster {
   readonly #exitHandlers = new Set<(exit: PostmasterExit) => void>();
   #pid: number | undefined;
   #startedAt = 0;
+  /** Exits of processes that we had not heard of yet: the answer to `spawn` and the exit may come in one piece. */
+  readonly #unmatchedExits = new Map<number, PostmasterExit>();
+  /** A postmaster whose end we saw before the host told it. */
+  #foundGone: number | undefined;
 
   constructor(context: InstanceContext, host: PostmasterHost) {
     this.#context = context;
     this.#host = host;
     host.onPostmasterExit((exit) => {
-      if (this.#pid !== exit.pid) return;
-      this.#pid = undefined;
-      for (const handler of [...this.#exitHandlers]) handler(exit);
+      if (this.#pid === exit.pid) this.#end(exit);
+      else if (this.#foundGone === exit.pid) this.#foundGone = undefined;
+      else this.#unmatchedExits.set(exit.pid, exit);
     });
+  }
+
+  #end(exit: PostmasterExit): void {
+    this.#pid = undefined;
+    for (const handler of [...this.#exitHandlers]) handler(exit);
+  }
+
+  /** Reports an end that was told before we knew the process. */
+  #endIfTold(pid: number): void {
+    const exit = this.#unmatchedExits.get(pid);
+    this.#unmatchedExits.clear();
+    if (exit && this.#pid === pid) this.#end(exit);
   }
 
   get pid(): number | undefined {
@@ -80,6 +96,7 @@ export class Postmaster {
   adopt(pid: number): void {
     this.#pid = pid;
     this.#context.logger.info("Adopted the running postmaster", { postMasterPID: pid });
+    this.#endIfTold(pid);
   }
 
   /** Starts the postmaster; resolves when the process is there, which is long before it takes connections. */
@@ -92,14 +109,18 @@ export class Postmaster {
     await context.data.logControl(context.logger, "postmaster start up");
     const { environment, postgresName } = context.settings;
     const program = findProgram(postgresName, environment["PATH"] ?? "/usr/bin:/bin");
-    this.#pid = await this.#host.spawn({
+    // What is kept from before is about other processes, whose numbers may come again.
+    this.#unmatchedExits.clear();
+    const pid = await this.#host.spawn({
       cwd: "/",
       argv: [program, "-D", context.paths.pgData],
       env: postmasterEnvironment(context),
     });
+    this.#pid = pid;
     this.#startedAt = context.clock.now();
-    await this.#limitCoreDumps(this.#pid);
-    context.logger.info("postmaster started", { postMasterPID: this.#pid });
+    context.logger.info("postmaster started", { postMasterPID: pid });
+    this.#endIfTold(pid);
+    if (this.#pid === pid) await this.#limitCoreDumps(pid);
   }
 
   private get context(): InstanceContext {
@@ -130,13 +151,21 @@ export class Postmaster {
   }
 
   signal(signal: NodeJS.Signals): void {
-    if (this.#pid === undefined) return;
+    const pid = this.#pid;
+    if (pid === undefined) return;
     try {
-      process.kill(this.#pid, signal);
+      process.kill(pid, signal);
     } catch (error) {
-      // Gone already: the host's word about its exit is on the way.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      // Gone and reaped. The host's word about it may never come, and whoever waits for the end would wait for good.
+      queueMicrotask(() => this.#endAsFound(pid));
     }
+  }
+
+  #endAsFound(pid: number): void {
+    if (this.#pid !== pid) return;
+    this.#foundGone = pid;
+    this.#end({ pid, code: null, signal: 0 });
   }
 
   stop(mode: StopMode): void {
