@@ -135,6 +135,8 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
 
   if (hello.postmasterPid !== undefined) {
     lifecycle.adopt(hello.postmasterPid);
+    // Unreadable files prove no standby, and a right that another one took must be found lost at once.
+    if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary();
     reconciler.adopted();
   }
   if (hello.pendingSignal) terminate();

@@ -4,7 +4,7 @@ import { isFenced, parseFencing } from "../../api/markers.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
 import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
-import { planRole, type RoleDecision } from "../../plan/instance/role.ts";
+import { newestTimeline, planRole, type RoleDecision } from "../../plan/instance/role.ts";
 import { missingCertificates } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -121,7 +121,7 @@ export class Reconciler {
 
     // Before the files: the sooner a moved target is seen, the shorter nobody takes writes.
     if (this.#initialized) {
-      const early = await this.#decideRole(cluster);
+      const early = await this.#decideRole(cluster, signal);
       if (early.kind === "stop") return this.#stopOldPrimary(early);
     }
     const files = await refreshFiles(context, cluster, secrets, { beforeFirstStart: !this.#initialized, signal });
@@ -145,23 +145,25 @@ export class Reconciler {
     if (archiving?.status === "True") await files.remove(paths.checkEmptyArchive);
   }
 
-  async #decideRole(cluster: Cluster): Promise<RoleDecision> {
-    const { context, lifecycle } = this.#options;
+  async #decideRole(cluster: Cluster, signal: AbortSignal): Promise<RoleDecision> {
+    const { context, lease, postmaster } = this.#options;
     const dataRole = await context.data.role();
     const target = parseTargetPrimary(cluster.status?.targetPrimary);
     const current = cluster.status?.currentPrimary ?? "";
     const me = context.settings.podName;
-    // Only this case asks for the timeline, which costs a process.
+    // Only this case asks for the timeline, which costs a process, and for the Lease, which costs a request.
     const unclear = dataRole === "primary" && target.kind === "instance" && target.name === me && current !== me;
-    const control = unclear && current !== "" ? await context.data.tryControl() : undefined;
+    const ask = unclear && current !== "";
+    const control = ask ? await context.data.tryControl() : undefined;
     return planRole({
       me,
       current,
       target,
       replicaCluster: isReplicaCluster(cluster),
       dataRole,
-      started: lifecycle.started,
-      timeline: control?.timeline,
+      running: postmaster.pid !== undefined,
+      leaseHolder: ask ? await lease.readHolder(signal) : undefined,
+      timeline: control && newestTimeline(control),
       clusterTimeline: cluster.status?.timelineID ?? 0,
     });
   }
@@ -175,7 +177,7 @@ export class Reconciler {
       return soonMs;
     }
     await moveWalToVolume(context);
-    const role = await this.#decideRole(cluster);
+    const role = await this.#decideRole(cluster, signal);
     switch (role.kind) {
       case "wait":
       case "waitForPrimary":
@@ -250,7 +252,7 @@ export class Reconciler {
         await lifecycle.fence();
         return resyncMs;
       case "unfence": {
-        const role = await this.#decideRole(cluster);
+        const role = await this.#decideRole(cluster, signal);
         if (role.kind === "primary" && !(await this.#holdLease(signal))) return soonMs;
         lifecycle.unfence();
         await lifecycle.start();
@@ -262,7 +264,7 @@ export class Reconciler {
   /** Becomes or stays what the Cluster wants; a number ends the pass. */
   async #becomeRole(cluster: Cluster, signal: AbortSignal): Promise<Requeue | undefined> {
     const { context, lease, status } = this.#options;
-    const role = await this.#decideRole(cluster);
+    const role = await this.#decideRole(cluster, signal);
     switch (role.kind) {
       case "stop":
         return this.#stopOldPrimary(role);

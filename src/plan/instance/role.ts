@@ -1,4 +1,5 @@
 import type { TargetPrimary } from "../../api/pg-status.ts";
+import type { ControlData } from "../../postgres/control-data.ts";
 
 /** What the role of an instance is decided from. */
 export interface RoleView {
@@ -10,9 +11,11 @@ export interface RoleView {
   replicaCluster: boolean;
   /** Role by the files in PGDATA: a data folder without `standby.signal` is a primary's. */
   dataRole: "primary" | "standby";
-  /** Whether PostgreSQL was started in this life of the manager, so that its files are in use. */
-  started: boolean;
-  /** Timeline of the local control file; `undefined` when it could not be read. */
+  /** Whether PostgreSQL runs, so that its files are in use. */
+  running: boolean;
+  /** Whom the primary Lease names: this very pod, a former pod of its name, another instance or nobody; `undefined` = not known. */
+  leaseHolder: "me" | "former" | "other" | "nobody" | undefined;
+  /** Newest timeline that the local control file tells of; `undefined` when it could not be read. */
   timeline: number | undefined;
   /** `status.timelineID`, 0 when nobody has reported one. */
   clusterTimeline: number;
@@ -47,21 +50,43 @@ function planStandbyData(view: RoleView, isTarget: boolean): RoleDecision {
 function planAsTarget(view: RoleView): RoleDecision {
   if (view.current === "") return { kind: "primary", claimCurrent: true, reason: "first boot" };
   if (view.current === view.me) return { kind: "primary", claimCurrent: false, reason: "current and target primary" };
+  // Whoever becomes primary holds the Lease by then: while it names this pod, nobody was primary after it.
+  if (view.leaseHolder === "me") {
+    return { kind: "primary", claimCurrent: true, reason: "promoted, and the primary lease is still this pod's" };
+  }
   // The data of a promotion that was not recorded yet lies on a new timeline; that of an old primary never does, and
   // starting it would drop what the primary after it has committed.
-  if (view.timeline !== undefined && view.timeline > view.clusterTimeline) {
-    return { kind: "primary", claimCurrent: true, reason: "the promotion was not recorded yet" };
+  const ahead = view.timeline !== undefined && view.timeline > view.clusterTimeline;
+  const unclaimed = view.leaseHolder === "nobody" || view.leaseHolder === "former";
+  if (ahead && unclaimed) return { kind: "primary", claimCurrent: true, reason: "the promotion was not recorded yet" };
+  if (view.leaseHolder === undefined) {
+    return {
+      kind: "wait",
+      reason: `the primary lease, which tells whether ${view.current} was primary after this instance, can't be read`,
+    };
   }
-  if (view.started) return { kind: "primary", claimCurrent: true, reason: "promoted by this manager" };
+  if (view.running) return { kind: "stop", urgent: true, reason: `${view.current} was primary after this instance` };
   return {
     kind: "wait",
-    reason: `data folder is an old primary's (timeline ${view.timeline ?? "unknown"}) and ${view.current} was primary after it; set status.targetPrimary to ${view.current} or delete this instance's volume`,
+    reason:
+      `data folder is a primary's (timeline ${view.timeline ?? "unknown"}, the cluster's is ${view.clusterTimeline}) and ` +
+      `status.currentPrimary is ${view.current}: check which of the two has the newer data before deleting anything; if it is ` +
+      `${view.current}, set status.targetPrimary to it and this instance follows`,
   };
+}
+
+/**
+ * The newest timeline in the control file: after a promotion its last checkpoint is still on the old one for a while, but the
+ * end of recovery is recorded on the new one.
+ */
+export function newestTimeline(control: ControlData): number | undefined {
+  const recovered = Number(control.fields.get("Min recovery ending loc's timeline") ?? 0) || 0;
+  return control.timeline === undefined ? undefined : Math.max(control.timeline, recovered);
 }
 
 function planOldPrimary(view: RoleView): RoleDecision {
   if (view.target.kind === "none") return { kind: "wait", reason: "no target primary is set yet" };
-  if (view.started) {
+  if (view.running) {
     const urgent = view.target.kind === "pending";
     const wanted = view.target.kind === "instance" ? view.target.name : "a new primary";
     return { kind: "stop", urgent, reason: `the target primary is ${wanted}` };
@@ -78,7 +103,7 @@ export function planRole(view: RoleView): RoleDecision {
   const isTarget = view.target.kind === "instance" && view.target.name === view.me;
   if (view.dataRole === "standby") return planStandbyData(view, isTarget);
   if (view.replicaCluster) {
-    if (!view.started) return { kind: "demote", rewind: false, reason: "the cluster became a replica cluster" };
+    if (!view.running) return { kind: "demote", rewind: false, reason: "the cluster became a replica cluster" };
     if (isTarget) return { kind: "wait", reason: "the cluster became a replica cluster; waiting to be fenced" };
   }
   return isTarget ? planAsTarget(view) : planOldPrimary(view);

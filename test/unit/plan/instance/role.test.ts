@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { planRole, type RoleDecision, type RoleView } from "../../../../src/plan/instance/role.ts";
+import { newestTimeline, planRole, type RoleDecision, type RoleView } from "../../../../src/plan/instance/role.ts";
+import { parseControlData } from "../../../../src/postgres/control-data.ts";
 
 const base: RoleView = {
   me: "c-1",
@@ -7,7 +8,8 @@ const base: RoleView = {
   target: { kind: "instance", name: "c-1" },
   replicaCluster: false,
   dataRole: "primary",
-  started: false,
+  running: false,
+  leaseHolder: "nobody",
   timeline: 1,
   clusterTimeline: 1,
 };
@@ -16,16 +18,46 @@ const other = { kind: "instance", name: "c-2" } as const;
 const table: [string, Partial<RoleView>, Partial<RoleDecision>][] = [
   ["first boot", { current: "" }, { kind: "primary", claimCurrent: true }],
   ["primary that comes back", {}, { kind: "primary", claimCurrent: false }],
-  ["primary that runs", { started: true }, { kind: "primary", claimCurrent: false }],
+  ["primary that runs", { running: true }, { kind: "primary", claimCurrent: false }],
   ["promotion not recorded", { current: "c-2", timeline: 2 }, { kind: "primary", claimCurrent: true }],
-  ["promotion not recorded, still running", { current: "c-2", started: true }, { kind: "primary", claimCurrent: true }],
+  [
+    "promotion not recorded, still running",
+    { current: "c-2", running: true, leaseHolder: "me" },
+    { kind: "primary", claimCurrent: true },
+  ],
+  [
+    "promotion not recorded, killed before its checkpoint",
+    { current: "c-2", leaseHolder: "me" },
+    { kind: "primary", claimCurrent: true },
+  ],
+  [
+    "promotion not recorded, pod made anew",
+    { current: "c-2", leaseHolder: "former", timeline: 2 },
+    { kind: "primary", claimCurrent: true },
+  ],
+  [
+    "newer timeline, but another one holds the lease",
+    { current: "c-2", leaseHolder: "other", timeline: 2 },
+    { kind: "wait" },
+  ],
+  ["stale primary that still runs", { current: "c-2", running: true }, { kind: "stop", urgent: true }],
+  [
+    "stale primary that still runs while another one holds the lease",
+    { current: "c-2", running: true, leaseHolder: "other", timeline: 2 },
+    { kind: "stop", urgent: true },
+  ],
+  [
+    "running, the lease can't be read",
+    { current: "c-2", running: true, leaseHolder: undefined, timeline: 2 },
+    { kind: "wait" },
+  ],
   ["stale primary chosen again", { current: "c-2" }, { kind: "wait" }],
   ["stale primary of unknown timeline", { current: "c-2", timeline: undefined }, { kind: "wait" }],
   ["no target yet", { target: { kind: "none" }, current: "" }, { kind: "wait" }],
-  ["no target, running", { target: { kind: "none" }, started: true }, { kind: "wait" }],
-  ["old primary, running", { target: other, started: true }, { kind: "stop", urgent: false }],
-  ["failover, running", { target: { kind: "pending" }, started: true }, { kind: "stop", urgent: true }],
-  ["failover, not started", { target: { kind: "pending" } }, { kind: "waitForPrimary" }],
+  ["no target, running", { target: { kind: "none" }, running: true }, { kind: "wait" }],
+  ["old primary, running", { target: other, running: true }, { kind: "stop", urgent: false }],
+  ["failover, running", { target: { kind: "pending" }, running: true }, { kind: "stop", urgent: true }],
+  ["failover, not running", { target: { kind: "pending" } }, { kind: "waitForPrimary" }],
   ["old primary, successor not up", { target: other }, { kind: "waitForPrimary" }],
   ["old primary, successor up", { target: other, current: "c-2" }, { kind: "demote", rewind: true }],
   ["standby", { dataRole: "standby", target: other, current: "c-2" }, { kind: "standby", designated: false }],
@@ -34,7 +66,7 @@ const table: [string, Partial<RoleView>, Partial<RoleDecision>][] = [
   ["current primary with a standby's data", { dataRole: "standby" }, { kind: "promote", waitForReceiver: false }],
   ["designated primary", { dataRole: "standby", replicaCluster: true }, { kind: "standby", designated: true }],
   ["became a replica cluster", { replicaCluster: true }, { kind: "demote", rewind: false }],
-  ["became a replica cluster, running", { replicaCluster: true, started: true }, { kind: "wait" }],
+  ["became a replica cluster, running", { replicaCluster: true, running: true }, { kind: "wait" }],
 ];
 
 describe("planRole", () => {
@@ -44,11 +76,18 @@ describe("planRole", () => {
 
   test("a primary's data never starts while another instance is the target, whatever else holds", () => {
     for (const current of ["", "c-1", "c-2"])
-      for (const started of [false, true])
+      for (const running of [false, true])
         for (const target of [other, { kind: "pending" } as const, { kind: "none" } as const])
           for (const timeline of [undefined, 1, 9]) {
-            const decision = planRole({ ...base, current, started, target, timeline });
+            const decision = planRole({ ...base, current, running, target, timeline });
             expect(["primary", "promote"]).not.toContain(decision.kind);
           }
   });
+});
+
+test("the newest timeline counts the end of recovery, which a promotion records before its checkpoint", () => {
+  const control = (text: string) => newestTimeline(parseControlData(text));
+  expect(control("Latest checkpoint's TimeLineID:       3\nMin recovery ending loc's timeline:   4")).toBe(4);
+  expect(control("Latest checkpoint's TimeLineID:       3\nMin recovery ending loc's timeline:   0")).toBe(3);
+  expect(control("Min recovery ending loc's timeline:   4")).toBeUndefined();
 });
