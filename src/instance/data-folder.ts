@@ -49,6 +49,24 @@ export class DataFolder {
     return result.stdout;
   }
 
+  /** Whether pg_controldata accepts the folder; throws when it could not be asked, which says nothing about the data. */
+  async isAccepted(): Promise<boolean> {
+    const { code, signal } = await this.#processes.run("pg_controldata", ["-D", this.#paths.pgData], {
+      env: this.#environment,
+    });
+    if (code === null) {
+      throw new Error(`pg_controldata was ended by ${signal ?? "a signal"}: ${this.#paths.pgData} is left as it is`);
+    }
+    return code === 0;
+  }
+
+  /** Whether the control file is there and holds anything. */
+  async controlFile(): Promise<"absent" | "empty" | "filled"> {
+    const text = await this.#files.read(this.#paths.controlFile);
+    if (text === undefined) return "absent";
+    return text === "" ? "empty" : "filled";
+  }
+
   async control(): Promise<ControlData> {
     return parseControlData(await this.controlText());
   }

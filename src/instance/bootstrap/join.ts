@@ -4,7 +4,7 @@ import { mySlotName, primaryConninfo, writeStandbyOverride } from "../configurat
 import type { InstanceContext } from "../instance-context.ts";
 import { identifyServer } from "../reconcile/source-server.ts";
 import { SecretReader } from "../secret-reader.ts";
-import { clearTarget } from "./target-folder.ts";
+import { clearTarget, markCopy, unmarkCopy } from "./target-folder.ts";
 
 /** Pauses between attempts to reach the server to clone. */
 const firstPauseMs = 250;
@@ -35,6 +35,7 @@ export async function joinInstance(context: InstanceContext, cluster: Cluster): 
   const host = settings.parentNode ?? settings.primaryHost;
   await waitForServer(context, host);
   await clearTarget(context);
+  await markCopy(context);
   const conninfo = `${primaryConninfo(context, { host })} connect_timeout=5 options='-c wal_sender_timeout=0s'`;
   const waldir = settings.pgWal === undefined ? [] : ["--waldir", settings.pgWal];
   const output = logger.child({ logger: "pg_basebackup" });
@@ -54,4 +55,5 @@ export async function joinInstance(context: InstanceContext, cluster: Cluster): 
   await files.makeDirectory(paths.pgData, 0o700);
   await writeStandbyOverride(context, { slotName: mySlotName(context, cluster) });
   await files.writeAtomic(paths.standbySignal, "", 0o600);
+  await unmarkCopy(context);
 }

@@ -1,26 +1,51 @@
-import { planBootstrapTarget } from "../../plan/instance/bootstrap-target.ts";
+import { dirname } from "node:path";
+import { type BootstrapTargetAction, planBootstrapTarget } from "../../plan/instance/bootstrap-target.ts";
 import type { InstanceContext } from "../instance-context.ts";
+
+/** Stands beside PGDATA, which pg_basebackup wants empty, while a copy of the primary is not finished. */
+function copyMarker(context: InstanceContext): string {
+  return `${dirname(context.paths.pgData)}/.cnpg-ts.copying`;
+}
+
+/** Marks the target as an unfinished copy, so that the next attempt need not keep it. */
+export async function markCopy(context: InstanceContext): Promise<void> {
+  await context.files.writeAtomic(copyMarker(context), "", 0o600);
+}
+
+/** The copy is whole: from here on it is data. */
+export function unmarkCopy(context: InstanceContext): Promise<void> {
+  return context.files.remove(copyMarker(context));
+}
+
+async function carryOut(context: InstanceContext, folder: string, action: BootstrapTargetAction): Promise<void> {
+  const { files, logger } = context;
+  if (action.kind === "remove") {
+    logger.info("Removing a folder that a failed attempt left", { folder, reason: action.reason });
+    await files.remove(folder, { recursive: true });
+  } else if (action.kind === "rename") {
+    const renamed = `${folder}_${action.suffix}`;
+    logger.info("Putting an existing folder aside", { folder, renamed, reason: action.reason });
+    await files.rename(folder, renamed);
+  }
+}
 
 /** Makes room for a new data folder: data that may be someone's is put aside, the rest of a failed attempt removed. */
 export async function clearTarget(context: InstanceContext): Promise<void> {
-  const { files, paths, data, logger, clock, settings } = context;
-  const folders = [paths.pgData, ...(settings.pgWal === undefined ? [] : [settings.pgWal])];
-  const exists = (await Promise.all(folders.map((folder) => files.exists(folder)))).some(Boolean);
-  const action = planBootstrapTarget({
-    exists,
-    controlReadable: exists && (await data.tryControl()) !== undefined,
+  const { files, paths, data, clock, settings } = context;
+  // An empty folder is as good as none for initdb and pg_basebackup.
+  const exists = (await files.list(paths.pgData)).length > 0;
+  const walFolder = settings.pgWal;
+  const walThere = walFolder !== undefined && (await files.exists(walFolder));
+  const plan = planBootstrapTarget({
+    data: !exists ? "absent" : (await data.isAccepted()) ? "valid" : "refused",
+    controlFile: await data.controlFile(),
+    wal: !walThere ? "absent" : (await files.list(walFolder)).length === 0 ? "empty" : "filled",
+    unfinishedCopy: await files.exists(copyMarker(context)),
+    // pg_basebackup never copies this file, so it comes from a postmaster here.
+    started: await files.exists(`${paths.pgData}/postmaster.opts`),
     now: clock.now(),
   });
-  if (action.kind === "none") return;
-  for (const folder of folders) {
-    if (!(await files.exists(folder))) continue;
-    if (action.kind === "remove") {
-      logger.info("Removing a folder that a failed attempt left", { folder, reason: action.reason });
-      await files.remove(folder, { recursive: true });
-    } else {
-      const renamed = `${folder}_${action.suffix}`;
-      logger.info("Putting an existing folder aside", { folder, renamed, reason: action.reason });
-      await files.rename(folder, renamed);
-    }
-  }
+  await carryOut(context, paths.pgData, plan.data);
+  if (walFolder !== undefined) await carryOut(context, walFolder, plan.wal);
+  await unmarkCopy(context);
 }

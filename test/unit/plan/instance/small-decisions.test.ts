@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { formatFolderTimestamp, planBootstrapTarget } from "../../../../src/plan/instance/bootstrap-target.ts";
+import {
+  type BootstrapTargetView,
+  formatFolderTimestamp,
+  planBootstrapTarget,
+} from "../../../../src/plan/instance/bootstrap-target.ts";
 import { planFencing } from "../../../../src/plan/instance/fencing.ts";
 import { type PasswordWish, planPasswords } from "../../../../src/plan/instance/passwords.ts";
 import {
@@ -21,17 +25,32 @@ test.each([
 
 describe("planBootstrapTarget", () => {
   const now = Date.UTC(2026, 10, 30, 1, 2, 3);
-  test("nothing there", () => {
-    expect(planBootstrapTarget({ exists: false, controlReadable: false, now })).toEqual({ kind: "none" });
+  const nothing: BootstrapTargetView = {
+    data: "absent",
+    controlFile: "absent",
+    wal: "absent",
+    unfinishedCopy: false,
+    started: false,
+    now,
+  };
+  const valid = { data: "valid", controlFile: "filled" } as const;
+  test.each<[string, Partial<BootstrapTargetView>, string, string]>([
+    ["nothing there", {}, "none", "none"],
+    ["what is data is renamed", { ...valid, wal: "filled" }, "rename", "rename"],
+    ["what can't be data is removed", { data: "refused", wal: "filled" }, "remove", "remove"],
+    ["an empty control file is none", { data: "refused", controlFile: "empty" }, "remove", "none"],
+    ["a control file that is refused may be someone's", { data: "refused", controlFile: "filled" }, "rename", "none"],
+    ["WAL without its data folder is renamed", { wal: "filled" }, "none", "rename"],
+    ["an empty WAL folder is in nobody's way", { wal: "empty" }, "none", "none"],
+    ["an unfinished copy is removed", { ...valid, wal: "filled", unfinishedCopy: true }, "remove", "remove"],
+    ["the rest of one too", { wal: "filled", unfinishedCopy: true }, "none", "remove"],
+    ["a copy that ran is data", { ...valid, unfinishedCopy: true, started: true }, "rename", "none"],
+  ])("%s", (_name, change, data, wal) => {
+    const plan = planBootstrapTarget({ ...nothing, ...change });
+    expect([plan.data.kind, plan.wal.kind]).toEqual([data, wal]);
   });
-  test("what may be data is renamed", () => {
-    expect(planBootstrapTarget({ exists: true, controlReadable: true, now })).toMatchObject({
-      kind: "rename",
-      suffix: "20261130t010203Z",
-    });
-  });
-  test("what can't be data is removed", () => {
-    expect(planBootstrapTarget({ exists: true, controlReadable: false, now }).kind).toBe("remove");
+  test("the suffix tells the time", () => {
+    expect(planBootstrapTarget({ ...nothing, ...valid }).data).toMatchObject({ suffix: "20261130t010203Z" });
   });
   test("the suffix has the form of the original", () => {
     expect(formatFolderTimestamp(now)).toMatch(/^\d{8}t\d{6}Z$/);
