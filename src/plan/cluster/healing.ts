@@ -16,12 +16,14 @@ import type { ClassifiedVolumes, VolumeGroup } from "./volumes.ts";
 /** Removes pods that have ended by themselves; their volumes stay and get new ones. */
 export function planEndedPods(pass: Pass): Wait | null {
   const ended = pass.observed.pods.filter(isEndedPod);
-  for (const pod of ended) {
-    const message = `Deleted '${pod.status?.phase}' pod: '${pod.metadata.name}'`;
-    planPodDeletion(pass, pod, message);
-    recordEvent(pass, "Normal", "DeletePod", message);
-  }
+  for (const pod of ended) planEndedPod(pass, pod);
   return ended.length > 0 ? { requeueAfterMs: 1_000, because: "ended pods are being removed" } : null;
+}
+
+function planEndedPod(pass: Pass, pod: Pod): void {
+  const message = `Deleted '${pod.status?.phase}' pod: '${pod.metadata.name}'`;
+  planPodDeletion(pass, pod, message);
+  recordEvent(pass, "Normal", "DeletePod", message);
 }
 
 /** Plans the deletion of a pod as it was seen. */
@@ -59,8 +61,10 @@ export function planReattach(pass: Pass, volumes: ClassifiedVolumes): Wait | nul
   return waits[0] ?? { requeueAfterMs: 1_000, because: "pods are being created" };
 }
 
-/** Gives the primary alone its pod back, if it has none and its volumes are complete. */
+/** Gives the primary alone its pod back, if it has none that could run and its volumes are complete. */
 export function planPrimaryReattach(pass: Pass, volumes: ClassifiedVolumes): void {
+  const ended = pass.observed.pods.find((it) => it.metadata.name === pass.status.currentPrimary && isEndedPod(it));
+  if (ended) planEndedPod(pass, ended);
   const group = orphanedGroups(pass, volumes).find((it) => isPrimaryGroup(pass, it));
   if (group && group.missing.length === 0) reattach(pass, group);
 }

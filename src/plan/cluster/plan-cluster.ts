@@ -109,7 +109,7 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
     },
     planTargetRepair,
     (it) => healPrimaryMeanwhile(it, waitForCommunication(it, sorted)),
-    (it) => waitForDiskSpaceUnlessGrowing(it, sorted),
+    (it) => healPrimaryMeanwhile(it, waitForDiskSpaceUnlessGrowing(it, sorted)),
     (it) => healPrimaryMeanwhile(it, waitForReadiness(it, sorted)),
     planHibernation,
     (it) => planFailover(it, primaryState(it), sorted),

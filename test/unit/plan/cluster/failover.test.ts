@@ -77,6 +77,16 @@ describe("a lost primary", () => {
     expect(stepsOf(result.actions)).toEqual(["event FailingOver", "patchPod c-1"]);
   });
 
+  it("is not followed while its pod answers and only its readiness fails", () => {
+    const { cluster, observed } = aHealthyCluster();
+    const failing = aPod(cluster, 1, "unready");
+    const instances = [answered(failing, primaryStatus()), ...observed.instances.slice(1)];
+    const result = plan(cluster, { ...observed, pods: [failing, ...observed.pods.slice(1)], instances });
+    expect(result.status.targetPrimary).toBe("c-1");
+    expect(stepsOf(result.actions)).toEqual([]);
+    expect(result.requeueAfterMs).toBe(10_000);
+  });
+
   it.each<[string, Parameters<typeof withoutPrimary>[0], string]>([
     ["the most WAL received", { "c-3": { receivedLsn: "0/5000001" } }, "c-3"],
     ["the most WAL replayed when received is equal", { "c-3": { replayLsn: "0/5000001" } }, "c-3"],

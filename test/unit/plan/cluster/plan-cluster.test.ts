@@ -268,6 +268,14 @@ describe("a healthy cluster", () => {
     expect(result.requeueAfterMs).toBeUndefined();
   });
 
+  it.each([
+    [[], 60_000],
+    [[{ name: "apps", ips: ["10.0.0.9"] }], 5_000],
+  ])("with selected pods %j is looked at again after %i ms", (selectedPods, expected) => {
+    const { cluster, observed } = aHealthyCluster();
+    expect(plan(cluster, { ...observed, selectedPods }).requeueAfterMs).toBe(expected);
+  });
+
   it("does nothing while its reconciliation is disabled", () => {
     const { cluster, observed } = aHealthyCluster();
     const paused = {

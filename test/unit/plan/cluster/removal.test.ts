@@ -167,6 +167,22 @@ describe("a primary without a pod", () => {
     expect(stepsOf(result.actions)).toEqual(["createPod c-1"]);
   });
 
+  it("loses one that has ended meanwhile", () => {
+    const result = plan(cluster, withPods(observed, [aPod(cluster, 1, "failed"), ...unready]));
+    expect(stepsOf(result.actions)).toEqual(["deletePod c-1", "event DeletePod"]);
+  });
+
+  it("gets it back although a standby stopped on a full volume", () => {
+    const [full, other] = unready;
+    if (!full || !other) throw new Error("the fixture has no pod");
+    const state = { state: { terminated: { exitCode: 4 } } };
+    const containerStatuses = [{ name: "postgres", image: "i", imageID: "", ready: false, restartCount: 1, ...state }];
+    const stopped = { ...full, status: { ...full.status, containerStatuses } };
+    const result = plan(cluster, withPods(observed, [stopped, other]));
+    expect(result.status.phase).toBe("Not enough disk space");
+    expect(stepsOf(result.actions)).toEqual(["createPod c-1"]);
+  });
+
   it("gets it back although no ready standby answers", () => {
     const cut = without(observed, "c-1");
     const result = plan(cluster, { ...cut, instances: cut.pods.map((pod) => silent(pod)) });
