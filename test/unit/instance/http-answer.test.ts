@@ -20,9 +20,12 @@ function ask(handler: HttpHandler, target: string): Promise<{ status: number; bo
 const fine: HttpHandler = async (_request, url) => (url.pathname === "/" ? textAnswer(200, "OK") : undefined);
 
 describe("listenerOf", () => {
-  test.each(["//", "///", "http://[", "http://:99999/"])("the target %s is refused and ends nothing", async (target) => {
-    expect(await ask(fine, target)).toMatchObject({ status: 400 });
-  });
+  test.each(["//", "///", "http://[", "http://:99999/"])(
+    "the target %s is refused and ends nothing",
+    async (target) => {
+      expect(await ask(fine, target)).toMatchObject({ status: 400 });
+    },
+  );
   test("a known path is answered, an unknown one is 404", async () => {
     expect(await ask(fine, "/")).toEqual({ status: 200, body: "OK" });
     expect(await ask(fine, "/else")).toMatchObject({ status: 404 });
