@@ -11,6 +11,7 @@ export class DataFolder {
   readonly #processes: Processes;
   readonly #paths: InstancePaths;
   readonly #environment: Record<string, string>;
+  #knownRole: "primary" | "standby" | undefined;
 
   constructor(files: Files, processes: Processes, paths: InstancePaths, environment: Readonly<Record<string, string>>) {
     this.#files = files;
@@ -23,8 +24,18 @@ export class DataFolder {
     return this.#files.exists(this.#paths.pgData);
   }
 
+  /** The role as last read; `undefined` before the first time. */
+  get knownRole(): "primary" | "standby" | undefined {
+    return this.#knownRole;
+  }
+
   /** Role by files: without `standby.signal` (or an old `recovery.conf`) it is a primary's. */
   async role(): Promise<"primary" | "standby"> {
+    this.#knownRole = await this.#readRole();
+    return this.#knownRole;
+  }
+
+  async #readRole(): Promise<"primary" | "standby"> {
     const signs = [this.#paths.standbySignal, `${this.#paths.pgData}/recovery.conf`];
     for (const sign of signs) if (await this.#files.exists(sign)) return "standby";
     return "primary";

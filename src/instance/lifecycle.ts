@@ -1,6 +1,7 @@
 import { exitCodeDiskFull } from "../api/constants.ts";
 import { parseTargetPrimary } from "../api/pg-status.ts";
 import { planPostmasterExit } from "../plan/instance/postmaster-exit.ts";
+import { planStart } from "../plan/instance/role.ts";
 import { planEscalation, planStop, type StopCause, type StopPlan } from "../plan/instance/shutdown.ts";
 import type { PostmasterExit } from "../ports/postmaster-host.ts";
 import { defaultWalSegmentBytes } from "../postgres/wal-name.ts";
@@ -9,6 +10,11 @@ import type { Postmaster } from "./postmaster.ts";
 import type { PrimaryLease } from "./primary-lease.ts";
 import { StopRun } from "./stop-run.ts";
 import { probeWalSpace, type WalSpace } from "./wal-space.ts";
+
+/** How long a stop waits for a disk that does not answer before it goes on with what it knows. */
+const roleLimitMs = 1_000;
+/** How long the end of the container waits for the log about the stopped server. */
+const loggedLimitMs = 2_000;
 
 export interface LifecycleOptions {
   context: InstanceContext;
@@ -26,19 +32,29 @@ export class Lifecycle {
   #stop: StopRun | undefined;
   #terminating: Promise<void> | undefined;
   #unexpectedEnds: number[] = [];
-  #started = false;
+  /** The start under way; there is one at a time. */
+  #starting: Promise<boolean> | undefined;
+  /** Stops asked for that did not come to their end. */
+  #stopsWanted = 0;
+  /** Unexpected ends whose consequence is being decided or carried out. */
+  #endsAtHand = 0;
   #isPrimary = false;
   #logged: Promise<void> = Promise.resolve();
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
-    options.postmaster.onExit((exit) => void this.#onExit(exit));
+    options.postmaster.onExit((exit) => {
+      this.#onExit(exit).catch((error) => {
+        options.context.logger.error("The end of PostgreSQL could not be handled", { error });
+        void this.terminate("error", 1);
+      });
+    });
     options.lease.onLost(() => void this.terminate("leaseLost", 1));
   }
 
-  /** Whether PostgreSQL was started or adopted in this life of the manager. */
-  get started(): boolean {
-    return this.#started;
+  /** Whether a start or a stop of PostgreSQL is under way. */
+  get busy(): boolean {
+    return this.#starting !== undefined || this.#stopsWanted > 0 || this.#endsAtHand > 0 || this.terminating;
   }
 
   get terminating(): boolean {
@@ -47,55 +63,81 @@ export class Lifecycle {
 
   /** Takes over a postmaster that an earlier runtime started. */
   adopt(pid: number): void {
-    this.#started = true;
     this.#options.postmaster.adopt(pid);
     this.#wakeWhenAccepting();
   }
 
-  /** Starts PostgreSQL; a full WAL volume ends the container instead. */
-  async start(): Promise<void> {
-    const { context, postmaster } = this.#options;
-    const unwanted = () => postmaster.pid !== undefined || this.terminating || context.state.fenced;
-    if (unwanted()) return;
+  /** Starts PostgreSQL unless that is not wanted any more; true when it runs. A full WAL volume ends the container instead. */
+  start(): Promise<boolean> {
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #start(): Promise<boolean> {
+    const { context, lease, postmaster } = this.#options;
+    const unwanted = () => this.terminating || this.#stopsWanted > 0 || context.state.fenced;
+    if (postmaster.pid !== undefined) return true;
+    if (unwanted()) return false;
     if ((await this.#walSpace()) === "full") {
       context.logger.error("Not enough disk space for the next WAL segments; enlarge the WAL volume", {
         folder: context.paths.pgWal,
       });
       void this.terminate("error", exitCodeDiskFull);
-      return;
+      return false;
     }
-    if (unwanted()) return;
+    const dataRole = await context.data.role();
+    const decision = planStart({
+      me: context.settings.podName,
+      target: parseTargetPrimary(context.state.cluster?.status?.targetPrimary),
+      dataRole,
+      leaseHeld: lease.held,
+    });
+    if (decision.kind === "refuse") {
+      context.logger.warning("PostgreSQL is not started", { reason: decision.reason });
+      return false;
+    }
+    if (unwanted()) return false;
     await postmaster.start();
-    this.#started = true;
     this.#wakeWhenAccepting();
+    return true;
   }
 
   /** Stops PostgreSQL and keeps the container. A second call can only make the stop harder. */
   async stop(cause: StopCause): Promise<void> {
     const { context, postmaster } = this.#options;
-    if (postmaster.pid === undefined) return;
-    const plan = await this.#plan(cause);
-    if (this.#stop) {
-      this.#stop.harden(plan, cause);
-    } else {
-      this.#stop = new StopRun(context, postmaster, plan);
-      this.observeCluster();
+    this.#stopsWanted += 1;
+    try {
+      // A start under way gives up when it sees this, or has to be followed to its process.
+      await this.#starting?.catch(() => undefined);
+      if (postmaster.pid === undefined) return;
+      const plan = await this.#plan(cause);
+      if (this.#stop) {
+        this.#stop.harden(plan, cause);
+      } else {
+        this.#stop = new StopRun(context, postmaster, plan);
+        this.observeCluster();
+      }
+      const stop = this.#stop;
+      await stop.done;
+      this.#logged = stop.logged;
+      if (this.#stop === stop) this.#stop = undefined;
+    } finally {
+      this.#stopsWanted -= 1;
     }
-    const stop = this.#stop;
-    await stop.done;
-    this.#logged = stop.logged;
-    if (this.#stop === stop) this.#stop = undefined;
   }
 
-  /** Stops and starts PostgreSQL in this container. */
-  async restart(reason: string): Promise<void> {
+  /** Stops and starts PostgreSQL in this container; resolves once it takes connections, throws when it does not come up. */
+  async restart(reason: string, signal?: AbortSignal): Promise<void> {
     const { context, postmaster } = this.#options;
     context.logger.info("Restarting PostgreSQL", { reason });
     context.state.restarting = true;
     try {
       await this.stop("restart");
-      await this.start();
-      await postmaster.waitUntilAccepting();
+      const up = (await this.start()) && (await postmaster.waitUntilAccepting(signal));
+      signal?.throwIfAborted();
+      if (!up) throw new Error("PostgreSQL did not come up after its restart; the next pass looks what it may do");
     } finally {
       context.state.restarting = false;
     }
@@ -134,7 +176,7 @@ export class Lifecycle {
     // A new round may be needed when the exit handler had just started PostgreSQL again.
     while (postmaster.pid !== undefined) await this.stop(cause);
     await lease.release();
-    await this.#logged;
+    await this.#within(loggedLimitMs, this.#logged, undefined);
     await this.#options.finish(code);
   }
 
@@ -156,7 +198,7 @@ export class Lifecycle {
   async #plan(cause: StopCause): Promise<StopPlan> {
     const { context } = this.#options;
     const spec = context.state.cluster?.spec;
-    this.#isPrimary = (await context.data.role()) === "primary";
+    this.#isPrimary = (await this.#roleAtHand()) === "primary";
     return planStop({
       cause,
       isPrimary: this.#isPrimary,
@@ -166,6 +208,30 @@ export class Lifecycle {
     });
   }
 
+  /** The role by files, or as last known when the disk does not answer: a stop must not depend on it. */
+  #roleAtHand(): Promise<"primary" | "standby"> {
+    const { data } = this.#options.context;
+    const known = data.knownRole ?? "primary";
+    return this.#within(
+      roleLimitMs,
+      data.role().catch(() => known),
+      known,
+    );
+  }
+
+  async #within<T>(limitMs: number, work: Promise<T>, otherwise: T): Promise<T> {
+    const done = new AbortController();
+    const limit = this.#options.context.clock.sleep(limitMs, done.signal).then(
+      () => otherwise,
+      () => otherwise,
+    );
+    try {
+      return await Promise.race([work, limit]);
+    } finally {
+      done.abort();
+    }
+  }
+
   async #walSpace(): Promise<WalSpace> {
     const { context } = this.#options;
     const control = await context.data.tryControl();
@@ -173,16 +239,27 @@ export class Lifecycle {
   }
 
   async #onExit(exit: PostmasterExit): Promise<void> {
-    const { context, lease, wake } = this.#options;
-    const stopping = this.#stop !== undefined || this.terminating || context.state.fenced;
+    const { context } = this.#options;
+    const stopping = this.#stopsWanted > 0 || this.terminating || context.state.fenced;
     context.logger.info("postmaster exited", { postMasterPID: exit.pid, exitCode: exit.code, signal: exit.signal });
     if (stopping) return;
+    this.#endsAtHand += 1;
+    try {
+      await this.#followUnexpectedEnd();
+    } finally {
+      this.#endsAtHand -= 1;
+      this.#options.wake();
+    }
+  }
+
+  async #followUnexpectedEnd(): Promise<void> {
+    const { context, lease } = this.#options;
     const now = context.clock.monotonicMs();
     const status = context.state.cluster?.status;
     const target = parseTargetPrimary(status?.targetPrimary);
     const decision = planPostmasterExit({
-      stopping,
-      isPrimary: (await context.data.role()) === "primary",
+      stopping: false,
+      isPrimary: (await this.#roleAtHand()) === "primary",
       me: context.settings.podName,
       current: status?.currentPrimary ?? "",
       target: target.kind === "instance" ? target.name : undefined,
@@ -202,7 +279,6 @@ export class Lifecycle {
         return this.terminate("error", 1);
       });
     }
-    wake();
   }
 
   /** The reconciler has work as soon as the server answers. */

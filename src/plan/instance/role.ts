@@ -108,3 +108,20 @@ export function planRole(view: RoleView): RoleDecision {
   }
   return isTarget ? planAsTarget(view) : planOldPrimary(view);
 }
+
+export type StartDecision = { kind: "start" } | { kind: "refuse"; reason: string };
+
+/** The last look before PostgreSQL is started: what a role was decided from can be a lease wait or a request old. */
+export function planStart(view: {
+  me: string;
+  target: TargetPrimary;
+  dataRole: "primary" | "standby";
+  /** Whether the right to write is good at this moment. */
+  leaseHeld: boolean;
+}): StartDecision {
+  if (view.dataRole === "standby") return { kind: "start" };
+  if (!view.leaseHeld)
+    return { kind: "refuse", reason: "the data folder is a primary's and the primary lease is not held" };
+  if (view.target.kind === "instance" && view.target.name === view.me) return { kind: "start" };
+  return { kind: "refuse", reason: "the data folder is a primary's and this instance is not the target primary" };
+}

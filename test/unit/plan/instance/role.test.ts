@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { newestTimeline, planRole, type RoleDecision, type RoleView } from "../../../../src/plan/instance/role.ts";
+import {
+  newestTimeline,
+  planRole,
+  planStart,
+  type RoleDecision,
+  type RoleView,
+} from "../../../../src/plan/instance/role.ts";
 import { parseControlData } from "../../../../src/postgres/control-data.ts";
 
 const base: RoleView = {
@@ -90,4 +96,15 @@ test("the newest timeline counts the end of recovery, which a promotion records 
   expect(control("Latest checkpoint's TimeLineID:       3\nMin recovery ending loc's timeline:   4")).toBe(4);
   expect(control("Latest checkpoint's TimeLineID:       3\nMin recovery ending loc's timeline:   0")).toBe(3);
   expect(control("Min recovery ending loc's timeline:   4")).toBeUndefined();
+});
+
+test.each([
+  ["a standby without the lease", "standby", false, other, "start"],
+  ["a primary that may write", "primary", true, { kind: "instance", name: "c-1" }, "start"],
+  ["a primary whose lease lapsed", "primary", false, { kind: "instance", name: "c-1" }, "refuse"],
+  ["a primary that is no target any more", "primary", true, other, "refuse"],
+  ["a primary while a new one is being chosen", "primary", true, { kind: "pending" }, "refuse"],
+  ["a primary without a target", "primary", true, { kind: "none" }, "refuse"],
+] as const)("planStart: %s", (_name, dataRole, leaseHeld, target, expected) => {
+  expect(planStart({ me: "c-1", dataRole, leaseHeld, target }).kind).toBe(expected);
 });

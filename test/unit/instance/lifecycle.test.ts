@@ -1,0 +1,197 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import type { InstanceContext } from "../../../src/instance/instance-context.ts";
+import { createInstanceState } from "../../../src/instance/instance-state.ts";
+import { Lifecycle } from "../../../src/instance/lifecycle.ts";
+import type { Postmaster } from "../../../src/instance/postmaster.ts";
+import type { PrimaryLease } from "../../../src/instance/primary-lease.ts";
+import type { StopMode } from "../../../src/plan/instance/shutdown.ts";
+import type { PostmasterExit } from "../../../src/ports/postmaster-host.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { captureLogs } from "../../support/log-capture.ts";
+
+/** A disk that does not answer. */
+const never = new Promise<never>(() => undefined);
+
+/** A postmaster whose start takes 100 ms and whose stop takes none. */
+function world(options: { role?: () => Promise<"primary" | "standby">; logged?: Promise<void> } = {}) {
+  const clock = createFakeClock();
+  const logs = captureLogs();
+  const state = createInstanceState();
+  const target = (name: string) => {
+    state.cluster = {
+      metadata: {},
+      spec: {},
+      status: { currentPrimary: "c-1", targetPrimary: name },
+    } as unknown as Cluster;
+  };
+  target("c-1");
+  const right = { held: true };
+  const events: string[] = [];
+  const exits = new Set<(exit: PostmasterExit) => void>();
+  const postmaster = {
+    pid: undefined as number | undefined,
+    onExit(handler: (exit: PostmasterExit) => void) {
+      exits.add(handler);
+      return () => exits.delete(handler);
+    },
+    adopt(pid: number) {
+      postmaster.pid = pid;
+    },
+    async start() {
+      events.push("starting");
+      await clock.sleep(100);
+      postmaster.pid = 7;
+      events.push("started");
+    },
+    stop(mode: StopMode) {
+      events.push(`stop ${mode}`);
+      postmaster.end();
+    },
+    end() {
+      postmaster.pid = undefined;
+      for (const handler of [...exits]) handler({ pid: 7, code: 0, signal: 0 });
+    },
+    signal: () => undefined,
+    exited: () =>
+      new Promise<void>((resolve) => {
+        exits.add(() => resolve());
+      }),
+    waitUntilAccepting: async () => postmaster.pid !== undefined,
+  };
+  const lease = {
+    get held() {
+      return right.held;
+    },
+    onLost: () => undefined,
+    release: async () => void events.push("released"),
+  };
+  const context = {
+    settings: { podName: "c-1" },
+    paths: { pgWal: "/nowhere/pg_wal" },
+    state,
+    clock,
+    logger: logs.logger,
+    localSessions: new Set(),
+    sql: { connect: () => Promise.reject(new Error("no server")) },
+    data: {
+      knownRole: undefined,
+      role: options.role ?? (async () => "primary"),
+      tryControl: async () => undefined,
+      logControl: () => options.logged ?? Promise.resolve(),
+    },
+  } as unknown as InstanceContext;
+  const lifecycle = new Lifecycle({
+    context,
+    postmaster: postmaster as unknown as Postmaster,
+    lease: lease as unknown as PrimaryLease,
+    wake: () => undefined,
+    finish: async (code) => void events.push(`end ${code}`),
+  });
+  return { clock, lifecycle, postmaster, events, right, target, state, logs };
+}
+
+/** Fake timers move only once the real I/O of a start (the look at the WAL volume) is done. */
+async function advance(clock: ReturnType<typeof createFakeClock>, ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await clock.advance(ms);
+}
+
+describe("Lifecycle", () => {
+  test("a primary's folder is not started once the lease lapsed or the target moved", async () => {
+    const { lifecycle, right, target, events } = world();
+    right.held = false;
+    expect(await lifecycle.start()).toBe(false);
+    right.held = true;
+    target("c-2");
+    expect(await lifecycle.start()).toBe(false);
+    expect(events).toEqual([]);
+  });
+
+  test("two starts at once are one", async () => {
+    const { lifecycle, clock, events } = world();
+    const both = Promise.all([lifecycle.start(), lifecycle.start()]);
+    await advance(clock, 200);
+    expect(await both).toEqual([true, true]);
+    expect(events).toEqual(["starting", "started"]);
+  });
+
+  test("a stop during a start follows it to its process and stops that", async () => {
+    const { lifecycle, clock, events, postmaster } = world();
+    const start = lifecycle.start();
+    await advance(clock, 50);
+    const stop = lifecycle.stop("leaseLost");
+    await advance(clock, 200);
+    await Promise.all([start, stop]);
+    expect(events).toEqual(["starting", "started", "stop immediate"]);
+    expect(postmaster.pid).toBeUndefined();
+  });
+
+  test("a start that a stop overtakes before the spawn gives up", async () => {
+    const { lifecycle, events } = world();
+    const start = lifecycle.start();
+    await lifecycle.stop("leaseLost");
+    expect(await start).toBe(false);
+    expect(events).toEqual([]);
+  });
+
+  test("nothing is started once the container ends, and the lease goes back after the process", async () => {
+    const { lifecycle, clock, events } = world();
+    const start = lifecycle.start();
+    await advance(clock, 50);
+    const end = lifecycle.terminate("leaseLost", 1);
+    await advance(clock, 300);
+    await Promise.all([start, end]);
+    expect(await lifecycle.start()).toBe(false);
+    expect(events).toEqual(["starting", "started", "stop immediate", "released", "end 1"]);
+  });
+
+  test("a disk that does not answer holds up neither the stop nor the end of the container", async () => {
+    const { lifecycle, clock, events } = world({ role: () => never, logged: never });
+    lifecycle.adopt(7);
+    const end = lifecycle.terminate("leaseLost", 1);
+    await advance(clock, 1_000);
+    expect(events).toEqual(["stop immediate", "released"]);
+    await advance(clock, 2_000);
+    await end;
+    expect(events).toEqual(["stop immediate", "released", "end 1"]);
+  });
+
+  test("a role that can't be read is taken for a primary's", async () => {
+    const { lifecycle, clock, events } = world({ role: () => Promise.reject(new Error("EIO")) });
+    lifecycle.adopt(7);
+    const stop = lifecycle.stop("failover");
+    await advance(clock, 10);
+    await stop;
+    expect(events).toEqual(["stop fast"]);
+  });
+
+  test("a restart after which PostgreSQL is down is an error", async () => {
+    const { lifecycle, clock, right } = world({ role: async () => "standby" });
+    const start = lifecycle.start();
+    await advance(clock, 200);
+    await start;
+    const good = lifecycle.restart("test");
+    await advance(clock, 50);
+    await advance(clock, 200);
+    await good;
+    const primary = world();
+    primary.lifecycle.adopt(7);
+    primary.right.held = false;
+    await expect(primary.lifecycle.restart("test")).rejects.toThrow("did not come up");
+    expect(primary.state.restarting).toBe(false);
+    expect(primary.lifecycle.busy).toBe(false);
+    expect(right.held).toBe(true);
+  });
+
+  test("an unexpected end is being dealt with until PostgreSQL runs again", async () => {
+    const { lifecycle, clock, postmaster, events } = world({ role: async () => "standby" });
+    lifecycle.adopt(7);
+    postmaster.end();
+    expect(lifecycle.busy).toBe(true);
+    await advance(clock, 0);
+    await advance(clock, 200);
+    expect(lifecycle.busy).toBe(false);
+    expect(events).toEqual(["starting", "started"]);
+  });
+});
