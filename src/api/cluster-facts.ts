@@ -72,9 +72,13 @@ export function enabledPlugins(cluster: Cluster): string[] {
   return [...names].sort();
 }
 
-/** Name of the enabled plugin that archives WAL, if the cluster has one. */
+/**
+ * Name of the enabled plugin that archives WAL or may want to: what a plugin does is told by the plugin, so until it was asked
+ * none may be taken for one that does not archive.
+ */
 export function walArchiverPlugin(cluster: Cluster): string | undefined {
-  return cluster.spec.plugins?.find((plugin) => (plugin.enabled ?? true) && plugin.isWALArchiver)?.name;
+  const enabled = cluster.spec.plugins?.filter((plugin) => plugin.enabled ?? true) ?? [];
+  return (enabled.find((plugin) => plugin.isWALArchiver) ?? enabled[0])?.name;
 }
 
 /** Owner of a tablespace that names none: the application owner, else the superuser. */

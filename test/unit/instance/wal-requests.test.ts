@@ -54,6 +54,29 @@ describe("archive", () => {
     ]);
   });
 
+  test.each<[string, Partial<Cluster["spec"]>, string]>([
+    ["a plugin that does not say what it does", { plugins: [{ name: "p" }] }, "wal archive plugin is not available: p"],
+    [
+      "the one that archives is named first",
+      { plugins: [{ name: "p" }, { name: "q", isWALArchiver: true }] },
+      "wal archive plugin is not available: q",
+    ],
+    [
+      "an object store",
+      { backup: { barmanObjectStore: { destinationPath: "s3://b/" } } },
+      "archiving to spec.backup.barmanObjectStore is not available in this version",
+    ],
+  ])("nothing is acknowledged that somebody may want: %s", async (_name, spec, message) => {
+    const { requests, conditions } = world(spec);
+    expect(await requests.archive(segment)).toEqual({ code: 1, message });
+    expect(conditions).toMatchObject([{ type: "ContinuousArchiving", status: "False", message }]);
+  });
+
+  test("a plugin that is switched off wants nothing", async () => {
+    const { requests } = world({ plugins: [{ name: "p", enabled: false, isWALArchiver: true }] });
+    expect(await requests.archive(segment)).toEqual({ code: 0, message: "" });
+  });
+
   test("a request that comes before the Cluster was read waits for it", async () => {
     const { requests, clock, set } = world(undefined);
     const answer = requests.archive(segment);
