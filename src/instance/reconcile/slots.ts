@@ -80,7 +80,10 @@ export async function reconcilePrimarySlots(
   if (!settings) return false;
   const prefix = settings.slotPrefix || defaultSlotPrefix;
   const me = context.settings.podName;
-  const others = (cluster.status?.instanceNames ?? []).filter((name) => name !== me);
+  const names = cluster.status?.instanceNames;
+  // Not told yet is not "nobody": every slot would be dropped, and with it the WAL that the standbys still need.
+  if (!names?.length) return false;
+  const others = names.filter((name) => name !== me);
   const { actions, retry } = planPrimarySlots({
     slots: (await sql.query(physicalSlots)).map(readSlot),
     expected: others.map((name) => slotNameOf(name, prefix)),
