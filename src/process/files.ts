@@ -38,10 +38,11 @@ async function writeAtomic(path: string, content: string | Uint8Array, mode?: nu
   }
   temporaryCounter += 1;
   const temporary = `${path}.${process.pid}.${temporaryCounter}.tmp`;
-  const file = await fs.open(temporary, "wx", mode ?? 0o600);
+  // The name comes again after a restart of the container, so what a killed process left is written over.
+  const file = await fs.open(temporary, "w", 0o600);
   try {
+    await file.chmod(mode ?? 0o600);
     await file.writeFile(bytes);
-    if (mode !== undefined) await file.chmod(mode);
     await file.sync();
   } catch (error) {
     await file.close();
