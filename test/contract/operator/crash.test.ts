@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import { resources } from "../../../src/kube/resources.ts";
 import { buildOperatorProgram, type OperatorProgram } from "./operator-process.ts";
 import { openScene, type Scene, startWorld, type World } from "./world.ts";
 
@@ -45,8 +46,10 @@ async function settled(name: string, isDone: (cluster: Cluster) => boolean): Pro
   }
 }
 
+const healthy = "Cluster in healthy state";
+
 const isHealthy = (primary: (name: string) => boolean) => (cluster: Cluster) =>
-  cluster.status?.phase === "Cluster in healthy state" &&
+  cluster.status?.phase === healthy &&
   cluster.status.readyInstances === 3 &&
   cluster.status.jobCount === 0 &&
   primary(cluster.status.currentPrimary ?? "");
@@ -59,6 +62,18 @@ describe("an operator that is killed again and again between two writes", () => 
       isHealthy((it) => it === "k-1"),
     );
     expect(operators).toBeGreaterThan(8);
+  }, 240_000);
+
+  it("still makes a cluster smaller, and leaves nothing of the third behind", async () => {
+    await scene.patchSpec("k", { instances: 2 });
+    await crashUntil("k", (cluster) => cluster.status?.phase === healthy && cluster.status.pvcCount === 2);
+    expect(await scene.find(resources.pods, "k-3")).toBeUndefined();
+    expect(await scene.find(resources.persistentVolumeClaims, "k-3")).toBeUndefined();
+    await scene.patchSpec("k", { instances: 3 });
+    await crashUntil(
+      "k",
+      isHealthy((it) => it === "k-1"),
+    );
   }, 240_000);
 
   it("still fails over, and gets the old primary back", async () => {
