@@ -3,9 +3,11 @@ import { parseLsn } from "../../postgres/lsn.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 
 /**
- * Orders instances by their claim to be primary: those that answered first, primaries among them first, then the more
- * advanced timeline, then received and replayed WAL; unreadable positions rank below every readable one, so the order
- * is total whatever the instances report. `designated` is the designated primary of a replica cluster.
+ * Orders instances by their claim to be primary: those that answered first, primaries among them first, then the most
+ * WAL, received or replayed; unreadable positions rank below every readable one, so the order is total whatever the
+ * instances report. The timeline comes after the WAL: a standby tells the one of its last restartpoint, which for minutes
+ * after a failover may be the old one although it has all WAL of the new. `designated` is the designated primary of a
+ * replica cluster.
  */
 export function sortInstances(instances: readonly PolledInstance[], designated?: string): PolledInstance[] {
   return [...instances].sort((a, b) => compareInstances(a, b, designated) || (a.name < b.name ? -1 : 1));
@@ -15,9 +17,10 @@ function compareInstances(a: PolledInstance, b: PolledInstance, designated: stri
   if (a.kind !== "answered" || b.kind !== "answered") return rank(b.kind === "answered") - rank(a.kind === "answered");
   if (a.status.isPrimary || b.status.isPrimary) return rank(b.status.isPrimary) - rank(a.status.isPrimary);
   return (
+    comparePosition(furthest(b.status), furthest(a.status)) ||
+    comparePosition(position(b.status.receivedLsn), position(a.status.receivedLsn)) ||
+    comparePosition(position(b.status.replayLsn), position(a.status.replayLsn)) ||
     (b.status.timeLineID ?? 0) - (a.status.timeLineID ?? 0) ||
-    comparePosition(b.status.receivedLsn, a.status.receivedLsn) ||
-    comparePosition(b.status.replayLsn, a.status.replayLsn) ||
     rank(b.name === designated) - rank(a.name === designated)
   );
 }
@@ -26,9 +29,14 @@ function rank(condition: boolean): number {
   return condition ? 1 : 0;
 }
 
-function comparePosition(a: string | undefined, b: string | undefined): number {
-  const left = position(a);
-  const right = position(b);
+/** A standby that has not streamed since its start knows of nothing received, however much it has replayed. */
+function furthest({ receivedLsn, replayLsn }: PostgresStatus): bigint {
+  const received = position(receivedLsn);
+  const replayed = position(replayLsn);
+  return received > replayed ? received : replayed;
+}
+
+function comparePosition(left: bigint, right: bigint): number {
   return left === right ? 0 : left < right ? -1 : 1;
 }
 

@@ -90,7 +90,22 @@ describe("a lost primary", () => {
   it.each<[string, Parameters<typeof withoutPrimary>[0], string]>([
     ["the most WAL received", { "c-3": { receivedLsn: "0/5000001" } }, "c-3"],
     ["the most WAL replayed when received is equal", { "c-3": { replayLsn: "0/5000001" } }, "c-3"],
-    ["the newer timeline before more WAL", { "c-2": { timeLineID: 2 }, "c-3": { receivedLsn: "0/9000000" } }, "c-2"],
+    [
+      "more WAL before a timeline that its last restartpoint tells",
+      { "c-2": { timeLineID: 2 }, "c-3": { receivedLsn: "0/9000000" } },
+      "c-3",
+    ],
+    ["the newer timeline when the WAL is equal", { "c-3": { timeLineID: 2 } }, "c-3"],
+    [
+      "the most WAL replayed if it has not streamed since its start",
+      { "c-2": { receivedLsn: "0/6000000" }, "c-3": { receivedLsn: "", replayLsn: "0/9000000" } },
+      "c-3",
+    ],
+    [
+      "a position at all",
+      { "c-2": { receivedLsn: "?", replayLsn: "" }, "c-3": { receivedLsn: "0/1", replayLsn: "?" } },
+      "c-3",
+    ],
     [
       "a readable position before an unreadable one",
       { "c-2": { receivedLsn: "?" }, "c-3": { receivedLsn: "0/1" } },
