@@ -106,7 +106,9 @@ export class StopRun {
   async #checkpoint(limitMs: number): Promise<void> {
     const logger = this.#context.logger.child({ logger: "checkpoint_before_shutdown" });
     logger.info("Executing CHECKPOINT command before shutdown");
-    const work = withSession(this.#context, "postgres", (session) => session.query("CHECKPOINT")).then(
+    const work = withSession(this.#context, "postgres", (session) => session.query("CHECKPOINT"), {
+      unlimited: true,
+    }).then(
       () => logger.info("Checkpoint completed successfully"),
       (error) => logger.warning("Checkpoint before shutdown failed", { error }),
     );

@@ -1,10 +1,10 @@
-import { roles } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { planExtensions } from "../../plan/instance/extensions.ts";
+import type { SqlSession } from "../../ports/sql-session.ts";
 import { quoteIdentifier } from "../../postgres/identifiers.ts";
 import { managedExtensions, usedExtensions } from "../../postgres/managed-extensions.ts";
 import type { InstanceContext } from "../instance-context.ts";
-import type { LocalSql } from "../local-sql.ts";
+import { type LocalSql, withSession } from "../local-sql.ts";
 
 const managed = managedExtensions.filter((extension) => extension.createsObjects).map((extension) => extension.name);
 
@@ -22,29 +22,21 @@ export class ExtensionStep {
     this.#applied = undefined;
   }
 
-  async reconcile(cluster: Cluster, sql: LocalSql): Promise<void> {
+  async reconcile(cluster: Cluster, sql: LocalSql, signal: AbortSignal): Promise<void> {
     const used = usedExtensions(cluster.spec.postgresql?.parameters ?? {})
       .filter((extension) => extension.createsObjects)
       .map((extension) => extension.name);
     const key = used.join(",");
     if (key === this.#applied) return;
     for (const row of await sql.query("SELECT datname FROM pg_database WHERE datallowconn ORDER BY datname")) {
-      await this.#reconcileDatabase(String(row["datname"]), used);
+      await this.#reconcileDatabase(String(row["datname"]), used, signal);
     }
     this.#applied = key;
   }
 
-  async #reconcileDatabase(database: string, used: readonly string[]): Promise<void> {
-    const { sql, paths, settings, logger } = this.#context;
-    const session = await sql.connect({
-      host: paths.socketDir,
-      port: settings.postgresPort,
-      user: roles.superuser,
-      database,
-      applicationName: "cnpg-instance-manager",
-      parameters: { search_path: '"$user", public' },
-    });
-    try {
+  async #reconcileDatabase(database: string, used: readonly string[], signal: AbortSignal): Promise<void> {
+    const { logger } = this.#context;
+    const work = async (session: SqlSession) => {
       const rows = await session.query("SELECT extname FROM pg_catalog.pg_extension");
       const installed = rows.map((row) => String(row["extname"]));
       for (const action of planExtensions({ managed, used, installed })) {
@@ -52,8 +44,7 @@ export class ExtensionStep {
         await session.query(action.kind === "create" ? `CREATE EXTENSION ${name}` : `DROP EXTENSION ${name}`);
         logger.info("Changed a managed extension", { database, extension: action.name, action: action.kind });
       }
-    } finally {
-      await session.close();
-    }
+    };
+    await withSession(this.#context, database, work, { signal, parameters: { search_path: '"$user", public' } });
   }
 }

@@ -19,46 +19,56 @@ const roleFacts = `
     FROM pg_authid a WHERE rolname = $1`;
 
 /** Makes sure that standbys can connect and be rewound. */
-export async function ensureReplicationRole(context: InstanceContext): Promise<void> {
+export async function ensureReplicationRole(context: InstanceContext, signal: AbortSignal): Promise<void> {
   const role = quoteIdentifier(roles.replication);
-  await withSession(context, "postgres", async (session) => {
-    const [known] = await session.query(roleFacts, [roles.replication]);
-    await session.query("BEGIN");
-    if (!known) {
-      await session.query(`CREATE ROLE ${role} LOGIN REPLICATION`);
-      await session.query(
-        `COMMENT ON ROLE ${role} IS 'Special user for streaming replication created by CloudNativePG'`,
-      );
-    } else if (known["rolcanlogin"] !== true || known["rolreplication"] !== true) {
-      await session.query(`ALTER ROLE ${role} LOGIN REPLICATION`);
-    }
-    for (const name of rewindFunctions) await session.query(`GRANT EXECUTE ON FUNCTION ${name} TO ${role}`);
-    await session.query("COMMIT");
-  });
+  await withSession(
+    context,
+    "postgres",
+    async (session) => {
+      const [known] = await session.query(roleFacts, [roles.replication]);
+      await session.query("BEGIN");
+      if (!known) {
+        await session.query(`CREATE ROLE ${role} LOGIN REPLICATION`);
+        await session.query(
+          `COMMENT ON ROLE ${role} IS 'Special user for streaming replication created by CloudNativePG'`,
+        );
+      } else if (known["rolcanlogin"] !== true || known["rolreplication"] !== true) {
+        await session.query(`ALTER ROLE ${role} LOGIN REPLICATION`);
+      }
+      for (const name of rewindFunctions) await session.query(`GRANT EXECUTE ON FUNCTION ${name} TO ${role}`);
+      await session.query("COMMIT");
+    },
+    { signal },
+  );
 }
 
 /** Makes sure that the metrics exporter has a role of its own with no more rights than it needs. */
-export async function ensureMetricsRole(context: InstanceContext): Promise<boolean> {
+export async function ensureMetricsRole(context: InstanceContext, signal: AbortSignal): Promise<boolean> {
   const role = quoteIdentifier(roles.metrics);
-  return withSession(context, "postgres", async (session) => {
-    const [known] = await session.query(roleFacts, [roles.metrics]);
-    const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS INHERIT PASSWORD NULL";
-    const good =
-      known &&
-      known["rolcanlogin"] === true &&
-      known["rolinherit"] === true &&
-      !known["rolsuper"] &&
-      !known["rolcreatedb"] &&
-      !known["rolcreaterole"] &&
-      !known["rolreplication"] &&
-      !known["rolbypassrls"] &&
-      !known["has_password"];
-    if (good && known["monitors"] === true) return false;
-    await session.query("BEGIN");
-    if (!known) await session.query(`CREATE ROLE ${role} ${attributes}`);
-    else if (!good) await session.query(`ALTER ROLE ${role} ${attributes}`);
-    await session.query(`GRANT pg_monitor TO ${role}`);
-    await session.query("COMMIT");
-    return true;
-  });
+  return withSession(
+    context,
+    "postgres",
+    async (session) => {
+      const [known] = await session.query(roleFacts, [roles.metrics]);
+      const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS INHERIT PASSWORD NULL";
+      const good =
+        known &&
+        known["rolcanlogin"] === true &&
+        known["rolinherit"] === true &&
+        !known["rolsuper"] &&
+        !known["rolcreatedb"] &&
+        !known["rolcreaterole"] &&
+        !known["rolreplication"] &&
+        !known["rolbypassrls"] &&
+        !known["has_password"];
+      if (good && known["monitors"] === true) return false;
+      await session.query("BEGIN");
+      if (!known) await session.query(`CREATE ROLE ${role} ${attributes}`);
+      else if (!good) await session.query(`ALTER ROLE ${role} ${attributes}`);
+      await session.query(`GRANT pg_monitor TO ${role}`);
+      await session.query("COMMIT");
+      return true;
+    },
+    { signal },
+  );
 }
