@@ -5,12 +5,15 @@ import { patchStatus } from "../../kube/patch-status.ts";
 import { resources } from "../../kube/resources.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
+/** Longest time for a claim: the right to make it is looked at before, and does not last. */
+const claimLimitMs = 5_000;
+
 type Condition = NonNullable<NonNullable<Cluster["status"]>["conditions"]>[number];
 
 /** Writes of this instance to the Cluster's status; each touches its own fields only. */
 export interface ClusterStatusWriter {
-  /** Tells that this instance is the primary. */
-  claimPrimary(signal?: AbortSignal): Promise<void>;
+  /** Tells that this instance is the primary; throws when it is no target any more or `mayClaim` denies it at the write. */
+  claimPrimary(mayClaim: () => boolean, signal: AbortSignal): Promise<void>;
   setPhase(phase: string, reason: string, signal?: AbortSignal): Promise<void>;
   /** Sets a condition, only when something in it changes. */
   setCondition(wanted: Omit<Condition, "lastTransitionTime">, signal?: AbortSignal): Promise<void>;
@@ -41,15 +44,34 @@ export function createClusterStatusWriter(
 ): ClusterStatusWriter {
   const { kube, clock, settings, logger } = context;
   const key = { namespace: settings.namespace, name: settings.clusterName };
-  const options = (signal?: AbortSignal) => ({ subresource: "status", ...(signal ? { signal } : {}) });
 
   return {
-    async claimPrimary(signal) {
-      const status = {
-        currentPrimary: settings.podName,
-        currentPrimaryTimestamp: formatMicroTime(clock.now()),
-      };
-      const patched = await kube.patch(resources.clusters, key, { type: "merge", body: { status } }, options(signal));
+    async claimPrimary(mayClaim, signal) {
+      const patched = await patchStatus(
+        kube,
+        resources.clusters,
+        key,
+        (current) => {
+          const target = current.status?.targetPrimary ?? "";
+          if (target !== settings.podName) {
+            throw new Error(
+              `${settings.podName} can't claim to be primary: status.targetPrimary is ${target || "unset"}`,
+            );
+          }
+          if (!mayClaim()) {
+            throw new Error(
+              `${settings.podName} can't claim to be primary: it does not hold the primary lease right now`,
+            );
+          }
+          const currentPrimaryTimestamp = formatMicroTime(clock.now());
+          return {
+            ...current,
+            status: { ...current.status, currentPrimary: settings.podName, currentPrimaryTimestamp },
+          };
+        },
+        // The copy at hand saves a read in the middle of a switchover; the write fails if it is outdated.
+        { current: context.state.cluster, signal: AbortSignal.any([signal, AbortSignal.timeout(claimLimitMs)]) },
+      );
       logger.info("Set this instance as the current primary");
       observeWrite(patched);
     },

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import type { InstanceContext } from "../../../src/instance/instance-context.ts";
+import { createInstanceState } from "../../../src/instance/instance-state.ts";
+import { createClusterStatusWriter } from "../../../src/instance/reconcile/cluster-status.ts";
+import { resources } from "../../../src/kube/resources.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { createFakeKubeApi } from "../../support/fake-kube-api.ts";
+import { captureLogs } from "../../support/log-capture.ts";
+
+const key = { namespace: "ns", name: "c" };
+
+function world(targetPrimary: string) {
+  const clock = createFakeClock();
+  const kube = createFakeKubeApi({ clock });
+  kube.seed(resources.clusters, {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Cluster",
+    metadata: key,
+    spec: { instances: 3 },
+    status: { currentPrimary: "c-2", targetPrimary },
+  } as unknown as Cluster);
+  const state = createInstanceState();
+  state.cluster = kube.peek(resources.clusters, key);
+  const context = {
+    kube,
+    clock,
+    state,
+    settings: { podName: "c-1", namespace: "ns", clusterName: "c" },
+    logger: captureLogs().logger,
+  } as unknown as InstanceContext;
+  const status = createClusterStatusWriter(context, () => undefined);
+  const current = () => kube.peek(resources.clusters, key)?.status?.currentPrimary;
+  return { kube, status, current, signal: new AbortController().signal };
+}
+
+describe("claimPrimary", () => {
+  test("the target that holds the lease claims with one request", async () => {
+    const { kube, status, current, signal } = world("c-1");
+    await status.claimPrimary(() => true, signal);
+    expect(current()).toBe("c-1");
+    expect(kube.requests.map((request) => request.verb)).toEqual(["patch"]);
+  });
+
+  test("a target that moved meanwhile is seen though the copy at hand is outdated", async () => {
+    const { kube, status, current, signal } = world("c-1");
+    const body = { status: { targetPrimary: "c-3" } };
+    await kube.patch(resources.clusters, key, { type: "merge", body }, { subresource: "status" });
+    await expect(status.claimPrimary(() => true, signal)).rejects.toThrow("status.targetPrimary is c-3");
+    expect(current()).toBe("c-2");
+  });
+
+  test("without the lease nothing is claimed", async () => {
+    const { status, current, signal } = world("c-1");
+    await expect(status.claimPrimary(() => false, signal)).rejects.toThrow("does not hold the primary lease");
+    expect(current()).toBe("c-2");
+  });
+});
