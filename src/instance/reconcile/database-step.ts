@@ -90,7 +90,7 @@ export class DatabaseStep {
     const isCurrent = cluster.status?.currentPrimary === context.settings.podName;
     if (isCurrent && cluster.status?.phase === phases.inPlacePrimaryRestart) {
       await this.#options.sql.close();
-      await lifecycle.restart("the phase asks for a restart in place");
+      await lifecycle.restart("the phase asks for a restart in place", signal);
       await status.setPhase(phases.healthy, "Primary instance restarted in-place", signal);
       this.reloadNeeded = false;
       return 0;
@@ -107,14 +107,14 @@ export class DatabaseStep {
     if (isReplicaCluster(cluster) && !isCurrent && (await this.#dropStaleReplication())) return 5 * soonMs;
     if (!isPrimary) return (await this.#hurryReceiver(cluster)) ? soonMs / 2 : resyncMs;
     if (!this.#rolesEnsured) {
-      await ensureReplicationRole(context);
-      await ensureMetricsRole(context);
+      await ensureReplicationRole(context, signal);
+      await ensureMetricsRole(context, signal);
       this.#rolesEnsured = true;
     }
     const retry = await reconcilePrimarySlots(context, cluster, this.#options.sql);
     if (isCurrent) await this.#passwords.reconcile(cluster, signal);
-    await this.#extensions.reconcile(cluster, this.#options.sql);
-    await ensurePoolerAuth(context, cluster);
+    await this.#extensions.reconcile(cluster, this.#options.sql, signal);
+    await ensurePoolerAuth(context, cluster, signal);
     return retry ? soonMs : resyncMs;
   }
 }

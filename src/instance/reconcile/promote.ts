@@ -24,7 +24,10 @@ export async function waitForReceiverDown(
   return false;
 }
 
-/** Leaves recovery and resolves once the server takes writes. */
+/**
+ * Leaves recovery and resolves once the server takes writes. What was asked for can't be taken back, so the signal must be
+ * that of the process: whoever gave up earlier would give the lease away while the server becomes a primary.
+ */
 export async function promoteServer(
   context: InstanceContext,
   sql: LocalSql,

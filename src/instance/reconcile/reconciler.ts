@@ -1,4 +1,5 @@
 import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import { exitCodeDiskFull } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
@@ -7,17 +8,18 @@ import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import { newestTimeline, planRole, type RoleDecision } from "../../plan/instance/role.ts";
 import { missingCertificates } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
+import { isDiskFull } from "../disk-full.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
 import type { Lifecycle } from "../lifecycle.ts";
-import { LocalSql, withSession } from "../local-sql.ts";
+import { LocalSql, passLimits, withSession } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
 import type { PrimaryLease } from "../primary-lease.ts";
 import type { SecretReader } from "../secret-reader.ts";
 import type { ClusterStatusWriter } from "./cluster-status.ts";
 import { DatabaseStep } from "./database-step.ts";
 import { demote } from "./demote.ts";
-import { refreshFiles } from "./files-step.ts";
+import { type FilesResult, refreshFiles } from "./files-step.ts";
 import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
 import { moveWalToVolume } from "./wal-volume.ts";
 
@@ -44,13 +46,17 @@ export class Reconciler {
   /** Ends the waits of the pass under way when the Cluster wants something else. */
   #pass = new AbortController();
   #passTarget: string | undefined;
+  /** Ends with the process. */
+  #life = new AbortController().signal;
+  /** A promotion was asked for, which can't be taken back, and the server was not seen out of recovery since. */
+  #promotionAsked = false;
   #lastWait = "";
   /** Called after each look at the files, for those who use the certificates themselves. */
   onFilesRefreshed: () => void = () => undefined;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
-    this.#sql = new LocalSql(options.context);
+    this.#sql = new LocalSql(options.context, passLimits);
     this.#database = new DatabaseStep({ ...options, sql: this.#sql });
   }
 
@@ -61,6 +67,22 @@ export class Reconciler {
     const target = this.#options.context.state.cluster?.status?.targetPrimary ?? "";
     if (this.#passTarget !== undefined && target !== this.#passTarget) {
       this.#pass.abort(new Error("the target primary changed"));
+      void this.#lookAside();
+    }
+  }
+
+  /** Beside a pass, which may hang: an instance that is no longer wanted as primary stops whatever the pass waits for. */
+  async #lookAside(): Promise<void> {
+    const { context, lifecycle } = this.#options;
+    const { cluster } = context.state;
+    if (!cluster || !this.#initialized) return;
+    try {
+      const role = await this.#decideRole(cluster, this.#life);
+      if (lifecycle.terminating) return;
+      if (role.kind === "stop") this.#stopOldPrimary(role);
+      else if (role.kind === "standby" && this.#promotionAsked) this.#stopPromotion(role.reason);
+    } catch (error) {
+      context.logger.warning("The role could not be looked at beside the pass under way", { error });
     }
   }
 
@@ -71,12 +93,14 @@ export class Reconciler {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    this.#life = signal;
     let failures = 0;
     while (!signal.aborted) {
       this.#woken = false;
       this.#pass = new AbortController();
       this.#passTarget = this.#options.context.state.cluster?.status?.targetPrimary ?? "";
       const passSignal = AbortSignal.any([signal, this.#pass.signal]);
+      this.#sql.follow(passSignal);
       let requeueMs: Requeue;
       try {
         requeueMs = await this.#reconcile(passSignal);
@@ -90,12 +114,23 @@ export class Reconciler {
         failures += 1;
         requeueMs = errorDelayMs(failures);
         this.#options.context.logger.error("Reconciler error", { error, retryAfterMs: requeueMs });
+        this.#endWithoutSpace(error);
       } finally {
         this.#passTarget = undefined;
       }
       if (!this.#woken) await this.#sleep(Math.min(requeueMs, resyncMs), signal);
     }
     await this.#sql.close();
+  }
+
+  /** Without space PostgreSQL does not come up; the exit code tells the operator that the volume has to grow. */
+  #endWithoutSpace(error: unknown): void {
+    const { context, lifecycle, postmaster } = this.#options;
+    if (this.#initialized || postmaster.pid !== undefined || !isDiskFull(error)) return;
+    context.logger.error("Not enough disk space to prepare the data folder; enlarge its volume", {
+      folder: context.paths.pgData,
+    });
+    void lifecycle.terminate("error", exitCodeDiskFull);
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -119,24 +154,46 @@ export class Reconciler {
     secrets.observe(cluster);
     await this.#clearArchiveMarker(cluster);
 
-    // Before the files: the sooner a moved target is seen, the shorter nobody takes writes.
+    // Before the files: the sooner a moved target is seen, the shorter nobody takes writes; and a full disk stops neither.
     if (this.#initialized) {
       const early = await this.#decideRole(cluster, signal);
       if (early.kind === "stop") return this.#stopOldPrimary(early);
+      await this.#standDown(early);
+      const fencing = await this.#fencing(cluster);
+      if (fencing !== undefined) return fencing;
     }
-    const files = await refreshFiles(context, cluster, secrets, { beforeFirstStart: !this.#initialized, signal });
-    this.onFilesRefreshed();
-    if (files.changed) this.#database.reloadNeeded = true;
+    const files = await this.#refreshFiles(cluster, signal);
     if (!this.#initialized) return this.#initialize(cluster, signal);
 
-    const fencing = await this.#fencing(cluster, signal);
-    if (fencing !== undefined) return fencing;
     if (mightBeUnavailable(context.state)) return soonMs;
-    if (postmaster.pid === undefined) return soonMs;
+    if (postmaster.pid === undefined) {
+      this.#promotionAsked = false;
+      // Down, and nobody is about to change that: everything is looked at as if the container had just started.
+      if (!lifecycle.busy) this.#initialized = false;
+      return lifecycle.busy ? soonMs : 0;
+    }
     if (!(await postmaster.isAccepting())) return soonMs;
     const role = await this.#becomeRole(cluster, signal);
     if (role !== undefined) return role;
+    if (files.kind === "diskFull") throw files.error;
     return this.#database.reconcile(cluster, files.sha256, signal);
+  }
+
+  /** A disk that is full keeps PostgreSQL from its first start, but a running one from nothing that needs no files. */
+  async #refreshFiles(
+    cluster: Cluster,
+    signal: AbortSignal,
+  ): Promise<({ kind: "done" } & FilesResult) | { kind: "diskFull"; error: unknown }> {
+    const { context, secrets } = this.#options;
+    try {
+      const result = await refreshFiles(context, cluster, secrets, { beforeFirstStart: !this.#initialized, signal });
+      this.onFilesRefreshed();
+      if (result.changed) this.#database.reloadNeeded = true;
+      return { kind: "done", ...result };
+    } catch (error) {
+      if (!this.#initialized || !isDiskFull(error)) throw error;
+      return { kind: "diskFull", error };
+    }
   }
 
   async #clearArchiveMarker(cluster: Cluster): Promise<void> {
@@ -182,8 +239,10 @@ export class Reconciler {
       case "wait":
       case "waitForPrimary":
         this.#logWait(role.reason);
+        await this.#standDown(role);
         return soonMs;
       case "demote":
+        await this.#standDown(role);
         await demote(context, cluster, { rewind: role.rewind, signal });
         // The files of a standby differ from those of a primary.
         return 0;
@@ -203,12 +262,21 @@ export class Reconciler {
     if (!context.state.fenced) {
       if (role.kind === "primary" && !(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
       // After the lease: once there is a current primary, a lease without a history can't be claimed freely any more.
-      if (role.kind === "primary" && role.claimCurrent) await status.claimPrimary(signal);
-      await lifecycle.start();
+      if (role.kind === "primary" && role.claimCurrent) await status.claimPrimary(() => lease.held, signal);
+      if (!(await lifecycle.start())) return soonMs;
     }
     this.#initialized = true;
     this.#database.reloadNeeded = false;
     return soonMs;
+  }
+
+  /** Who is not to be primary neither holds the lease nor waits for it, unless PostgreSQL may write. */
+  async #standDown(role: RoleDecision): Promise<void> {
+    const { context, lease, lifecycle, postmaster } = this.#options;
+    if (role.kind === "primary" || role.kind === "promote" || this.#promotionAsked) return;
+    const mayRun = postmaster.pid !== undefined || lifecycle.busy;
+    if (mayRun && context.data.knownRole !== "standby") return;
+    await lease.standDown();
   }
 
   async #prepareFolders(cluster: Cluster): Promise<void> {
@@ -240,8 +308,17 @@ export class Reconciler {
     return resyncMs;
   }
 
+  /** A promotion that is not wanted any more ends only with the server; the lease goes back after it. */
+  #stopPromotion(reason: string): Requeue {
+    this.#options.context.logger.info("The promotion under way is not wanted any more, stopping the instance", {
+      reason,
+    });
+    void this.#options.lifecycle.terminate("failover", 0);
+    return resyncMs;
+  }
+
   /** Follows the fencing annotation; a number ends the pass. */
-  async #fencing(cluster: Cluster, signal: AbortSignal): Promise<Requeue | undefined> {
+  async #fencing(cluster: Cluster): Promise<Requeue | undefined> {
     const { context, lifecycle } = this.#options;
     const annotated = isFenced(parseFencing(cluster), context.settings.podName);
     switch (planFencing({ annotated, fenced: context.state.fenced })) {
@@ -251,13 +328,11 @@ export class Reconciler {
         await this.#sql.close();
         await lifecycle.fence();
         return resyncMs;
-      case "unfence": {
-        const role = await this.#decideRole(cluster, signal);
-        if (role.kind === "primary" && !(await this.#holdLease(signal))) return soonMs;
+      case "unfence":
         lifecycle.unfence();
-        await lifecycle.start();
-        return soonMs;
-      }
+        // What lies in PGDATA may be out of date by now: role, lease and a demotion come first, as in a fresh container.
+        this.#initialized = false;
+        return 0;
     }
   }
 
@@ -265,6 +340,12 @@ export class Reconciler {
   async #becomeRole(cluster: Cluster, signal: AbortSignal): Promise<Requeue | undefined> {
     const { context, lease, status } = this.#options;
     const role = await this.#decideRole(cluster, signal);
+    if (this.#promotionAsked && role.kind !== "promote" && role.kind !== "stop") {
+      const row = await this.#sql.one("SELECT pg_is_in_recovery() AS recovering");
+      if (row["recovering"] !== false) return role.kind === "primary" ? soonMs : this.#stopPromotion(role.reason);
+      this.#promotionAsked = false;
+      return 0;
+    }
     switch (role.kind) {
       case "stop":
         return this.#stopOldPrimary(role);
@@ -275,7 +356,7 @@ export class Reconciler {
         return soonMs;
       case "standby":
         this.#database.becameStandby();
-        await lease.standDown();
+        await this.#standDown(role);
         return undefined;
       case "promote":
         return this.#promote(cluster, role.waitForReceiver, signal);
@@ -283,7 +364,7 @@ export class Reconciler {
         if (!(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
         if (role.claimCurrent) {
           context.logger.info("Claiming to be the current primary", { reason: role.reason });
-          await status.claimPrimary(signal);
+          await status.claimPrimary(() => lease.held, signal);
         }
         return undefined;
     }
@@ -297,14 +378,17 @@ export class Reconciler {
     const wanted = target.kind === "instance" && target.name === context.settings.podName;
     // Both may have changed while the receiver was waited for.
     if (!wanted || !lease.held || lifecycle.terminating) return 0;
+    this.#promotionAsked = true;
+    this.#sql.follow(this.#life);
     await promoteServer(context, this.#sql, {
       timeoutSeconds: cluster.spec.postgresql?.promotionTimeout,
-      signal,
+      signal: this.#life,
     });
+    this.#promotionAsked = false;
     await dropClientSessions(this.#sql);
-    await status.claimPrimary(signal);
+    await status.claimPrimary(() => lease.held, signal);
     // The old primary's rewind waits for this checkpoint; clients and further passes do not.
-    withSession(context, "postgres", (session) => session.query("CHECKPOINT")).catch((error) =>
+    withSession(context, "postgres", (session) => session.query("CHECKPOINT"), { unlimited: true }).catch((error) =>
       context.logger.warning("Checkpoint after promotion failed", { error }),
     );
     return 0;

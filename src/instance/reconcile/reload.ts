@@ -88,7 +88,7 @@ export async function handlePendingRestart(
       return false;
     case "restart":
       await deps.sql.close();
-      await deps.lifecycle.restart(action.reason);
+      await deps.lifecycle.restart(action.reason, deps.signal);
       await deps.status.setPhase(action.phase, action.reason, deps.signal);
       return true;
     default: {
