@@ -10,6 +10,9 @@ import { parseAuditRecord } from "./pgaudit.ts";
 import { createRecordEncoder, type RecordEncoder, type RecordEncoderOptions } from "./record-encoder.ts";
 import { type PipeName, pipeNames, replaySpillFile } from "./spill-file.ts";
 
+/** Longest time that the end of reading may take, in milliseconds; whoever takes the lines may be stuck. */
+const endLimitMs = 3_000;
+
 export interface LogPipesOptions {
   /** Folder of the named pipes. */
   logDir: string;
@@ -30,7 +33,7 @@ export interface LogPipesOptions {
 export interface LogPipes {
   /** Resolves once every pipe is open, so that PostgreSQL may start. */
   start(): Promise<void>;
-  /** Resolves when all reading has ended. */
+  /** Resolves when all reading has ended, at the latest 3 s after it was asked to. */
   readonly done: Promise<void>;
 }
 
@@ -39,11 +42,20 @@ export function createLogPipes(options: LogPipesOptions): LogPipes {
   const { logDir, logger, write, signal } = options;
   const encode = createRecordEncoder(options.format);
   const done = createDeferred<void>();
+  const aborted = createDeferred<void>();
+  const limitEnd = () => {
+    aborted.resolve();
+    setTimeout(() => done.resolve(), endLimitMs).unref();
+  };
+  signal.addEventListener("abort", limitEnd, { once: true });
   const consumers = new Map(pipeNames.map((name) => [name, createConsumer(name, logDir, encode, write, logger)]));
 
   async function start(): Promise<void> {
     await Promise.all(pipeNames.map((name) => ensureFifo(`${logDir}/${name}`)));
-    void run().finally(() => done.resolve());
+    void run().finally(() => {
+      signal.removeEventListener("abort", limitEnd);
+      done.resolve();
+    });
   }
 
   async function run(): Promise<void> {
@@ -57,7 +69,10 @@ export function createLogPipes(options: LogPipesOptions): LogPipes {
 
   async function replay(path: string): Promise<void> {
     try {
-      await replaySpillFile(path, (pipe, bytes) => consumers.get(pipe)?.(bytes), signal);
+      const take = async (pipe: PipeName, bytes: Buffer) => {
+        await Promise.race([consumers.get(pipe)?.(bytes), aborted.promise]);
+      };
+      await replaySpillFile(path, take, signal);
     } catch (error) {
       if (!signal.aborted) logger.error("Cannot read the lines kept while the runtime was away", { path, error });
     }

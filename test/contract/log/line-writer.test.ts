@@ -75,4 +75,50 @@ describe("line writer", () => {
     expect(lines.filter((text) => text === line)).toHaveLength(written + forced - (dropped[0]?.dropped ?? 0));
     expect(lines).toHaveLength(written + forced - (dropped[0]?.dropped ?? 0) + 1);
   });
+
+  it("goes on without the lines when nobody reads for long, counts them, and tells once somebody reads", async () => {
+    const path = join(folder, "fifo");
+    await run("mkfifo", [path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    // A blocking descriptor, as a container gets it.
+    const writer = createLineWriter(openSync(path, constants.O_WRONLY), { stallMs: 200 });
+    const line = "x".repeat(999);
+    let room: Promise<void> | undefined;
+    let written = 0;
+    while (!room) {
+      room = writer.write(line);
+      written += 1;
+    }
+    await room;
+    for (let more = 0; more < 5_000; more += 1) expect(writer.write(line)).toBeUndefined();
+    const started = performance.now();
+    const received: string[] = [];
+    const block = Buffer.alloc(1 << 20);
+    while (!received.join("").includes("dropped") && performance.now() - started < 5_000) {
+      try {
+        received.push(block.toString("utf8", 0, readSync(reader, block)));
+      } catch {
+        await sleep(1);
+      }
+    }
+    closeSync(reader);
+    const lines = received.join("").split("\n");
+    const note = lines.find((text) => text.startsWith("{")) ?? "{}";
+    const { dropped } = JSON.parse(note) as { dropped: number };
+    expect(dropped).toBeGreaterThan(4_000);
+    expect(lines.indexOf(note)).toBe(written + 5_000 - dropped);
+    expect(writer.write(line)).toBeUndefined();
+  });
+
+  it("ends its last writing in time when nobody reads", async () => {
+    const path = join(folder, "fifo");
+    await run("mkfifo", [path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writer = createLineWriter(openSync(path, constants.O_WRONLY), { flushMs: 100 });
+    for (let at = 0; at < 200; at += 1) void writer.write("x".repeat(999));
+    const started = performance.now();
+    writer.flush();
+    expect(performance.now() - started).toBeLessThan(1_000);
+    closeSync(reader);
+  });
 });

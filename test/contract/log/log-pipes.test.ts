@@ -193,6 +193,19 @@ describe("log pipes", () => {
   });
 });
 
+it("ends within 3 s although whoever takes the lines is stuck for good", async () => {
+  const stuck = new Promise<void>(() => undefined);
+  const spillPath = join(folder, "spill");
+  await writeFile(spillPath, Buffer.concat([record(0, "one\n"), record(0, "two\n")]));
+  const pipes = createPipes({ spillPath, write: () => stuck });
+  await pipes.start();
+  await sleep(100);
+  const started = performance.now();
+  controller.abort();
+  await pipes.done;
+  expect(performance.now() - started).toBeLessThan(4_000);
+});
+
 describe("with a real server", () => {
   it("every statement comes out under log_statement = all", async () => {
     const pipes = createPipes();
