@@ -10,6 +10,15 @@ import type { InstanceContext } from "../instance-context.ts";
 import { withSession } from "../local-sql.ts";
 import { type SecretReader, secretText } from "../secret-reader.ts";
 
+/** Neither a failing nor a slow statement may bring the password, or its hash, into the log. */
+const silentSettings = [
+  "log_statement = 'none'",
+  "log_min_error_statement = 'PANIC'",
+  "log_min_duration_statement = -1",
+  "log_min_duration_sample = -1",
+  "log_duration = off",
+];
+
 function secretWish(user: string, secret: Secret): PasswordWish | undefined {
   const password = secretText(secret, "password");
   if (password === undefined) return undefined;
@@ -82,9 +91,7 @@ export class PasswordStep {
       const asIs = wish.passthrough || isEncodedPassword(wish.password);
       const password = asIs ? wish.password : encodeScramPassword(wish.password, context.random.bytes(scramSaltBytes));
       await session.query("BEGIN");
-      // Not even a failing statement may bring the password into the log.
-      await session.query("SET LOCAL log_statement = 'none'");
-      await session.query("SET LOCAL log_min_error_statement = 'PANIC'");
+      for (const setting of silentSettings) await session.query(`SET LOCAL ${setting}`);
       await session.query(`ALTER ROLE ${role} WITH PASSWORD ${quoteLiteral(password)}`);
       await session.query("COMMIT");
       context.logger.info("Updated the password of a role", { user: wish.user });
