@@ -54,6 +54,8 @@ export function compileS3Options(options: S3Options): CompiledS3Options {
       // Other services often refuse the newer checksum headers; what we send them is confirmed by MD5 instead.
       requestChecksumCalculation: foreign ? "WHEN_REQUIRED" : "WHEN_SUPPORTED",
       responseChecksumValidation: "WHEN_REQUIRED",
+      // One more round trip for each object, to save bodies that are refused; ours hardly ever are.
+      expectContinueHeader: false,
       followRegionRedirects: !foreign,
       maxAttempts: options.maxAttempts ?? 3,
       requestHandler: {

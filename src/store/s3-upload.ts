@@ -16,6 +16,8 @@ export async function putObject(
   options: PutOptions,
 ): Promise<PutResult> {
   const { sdk } = session;
+  // In the thread pool, while this thread computes the other one.
+  const hashing = session.hashForSignature(body);
   const md5 = createHash("md5").update(body).digest();
   const input: Sdk.PutObjectCommandInput = {
     ...session.objectInput(key, options),
@@ -24,7 +26,9 @@ export async function putObject(
     ContentMD5: md5.toString("base64"),
     ...(options.ifAbsent ? { IfNoneMatch: "*" } : {}),
   };
-  const answer = await session.send("PUT", key, new sdk.PutObjectCommand(input), options.signal);
+  const command = new sdk.PutObjectCommand(input);
+  command.middlewareStack.add(presetHash(await hashing), presetStep);
+  const answer = await session.send("PUT", key, command, options.signal);
   await confirm(session, key, body, md5, answer, options.signal);
   return { size: body.length, checksum: `md5:${md5.toString("hex")}` };
 }
@@ -75,6 +79,18 @@ export async function putObjectStream(
   }
 }
 
+const presetStep = { step: "build", name: "presetHash" } as const;
+
+/** Puts the hash where the signer looks for one before it computes its own. */
+function presetHash(hash: string) {
+  return <A extends { request: unknown }, R>(next: (args: A) => Promise<R>) =>
+    (args: A): Promise<R> => {
+      const { headers } = args.request as { headers: Record<string, string> };
+      headers["x-amz-content-sha256"] = hash;
+      return next(args);
+    };
+}
+
 class Multipart {
   readonly #session: S3Session;
   readonly #key: string;
@@ -92,6 +108,7 @@ class Multipart {
   }
 
   async send(number: number, body: Uint8Array): Promise<void> {
+    const hashing = this.#session.hashForSignature(body);
     const md5 = createHash("md5").update(body).digest();
     const { sdk, bucket } = this.#session;
     const command = new sdk.UploadPartCommand({
@@ -103,6 +120,7 @@ class Multipart {
       ContentLength: body.length,
       ContentMD5: md5.toString("base64"),
     });
+    command.middlewareStack.add(presetHash(await hashing), presetStep);
     const answer = await this.#session.send(`PUT PART ${number}`, this.#key, command, this.#signal);
     if (!answer.ETag) throw this.#corrupt(`the store named no ETag for part ${number}`);
     this.#etags[number - 1] = answer.ETag;

@@ -51,7 +51,10 @@ export async function startS3Server(): Promise<S3Server> {
       `-s3.port=${port}`,
       `-s3.port.grpc=${s3Grpc}`,
       `-s3.config=${join(folder, "identities.json")}`,
+      // Ports of their own that nobody asked for.
       "-s3.port.iceberg=0",
+      "-s3.port.lance=0",
+      "-master.telemetry=false",
       `-master.port=${master}`,
       `-master.port.grpc=${masterGrpc}`,
       "-master.volumeSizeLimitMB=128",
@@ -71,7 +74,14 @@ export async function startS3Server(): Promise<S3Server> {
   child.stdout.on("data", keep);
   child.stderr.on("data", keep);
   const endpoint = `http://127.0.0.1:${port}`;
-  const stop = () => end(child, folder);
+  const sockets = [
+    ...["master", "volume", "filer", "s3"].map(
+      (part, at) => `${part}-grpc-${[masterGrpc, volumeGrpc, filerGrpc, s3Grpc][at]}`,
+    ),
+    `filer-${filer}`,
+    `s3-${port}`,
+  ].map((name) => `/tmp/seaweedfs-${name}.sock`);
+  const stop = () => end(child, [folder, ...sockets]);
   try {
     await untilAnswering(child, port, () => output);
   } catch (error) {
@@ -118,12 +128,12 @@ function statusOf(port: number): Promise<number | undefined> {
   });
 }
 
-async function end(child: ChildProcess, folder: string): Promise<void> {
+async function end(child: ChildProcess, leftovers: readonly string[]): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
     const ended = new Promise((resolve) => child.once("exit", resolve));
     // It has nothing that is worth an orderly end, which takes it ten seconds.
     child.kill("SIGKILL");
     await ended;
   }
-  await rm(folder, { recursive: true, force: true });
+  for (const path of leftovers) await rm(path, { recursive: true, force: true });
 }

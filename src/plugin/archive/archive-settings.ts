@@ -13,13 +13,13 @@ export interface ArchiveOptions {
   /** Folder of the durable records; outside PGDATA, used by this archiver only. */
   recordFolder: string;
   compression?: CompressionName | undefined;
-  /** @default the medium level of the compression */
+  /** @default the cheapest that stores about what Barman's default level does */
   level?: number | undefined;
   /** Uploads at once. @default 1 */
   maxParallel?: number | undefined;
   /** Segments uploaded before PostgreSQL asks for them. @default twice the uploads at once, at least 4 */
   lookAhead?: number | undefined;
-  /** Pieces of one segment that are compressed at once. @default 2 */
+  /** Cores for compression. @default 2 */
   cores?: number | undefined;
   tags?: Readonly<Record<string, string>> | undefined;
   /** @default the tags */

@@ -20,7 +20,7 @@ import { Lanes } from "./lanes.ts";
 import { hashFile } from "./object-hash.ts";
 import { RecordFolder } from "./record-folder.ts";
 import { WalError } from "./wal-error.ts";
-import { uploadWal } from "./wal-upload.ts";
+import { inPieces, uploadWal } from "./wal-upload.ts";
 
 export interface ArchiverDeps {
   store: ObjectStore;
@@ -52,9 +52,11 @@ export class WalArchiver {
   readonly #failpoint: ArchiveFailpoint;
   readonly #running = new Map<string, Promise<ArchiveRecord>>();
   readonly #closing = new AbortController();
-  /** Files being prepared or sent; one more than are sent, so that the next is compressed meanwhile. */
+  /** Files being prepared or sent: more than are sent, so that the next ones are compressed meanwhile. */
   readonly #slots: Lanes;
   readonly #lanes: Lanes;
+  /** A file that is compressed in pieces has all cores to itself; others have one each. */
+  readonly #cpu: Lanes;
   /** What the last request allows to be uploaded unasked: nothing, or whatever follows this name. */
   #lookAheadFrom: string | undefined;
   #ready: readonly string[] = [];
@@ -66,7 +68,9 @@ export class WalArchiver {
     this.#settings = compileArchiveOptions(options);
     this.#records = new RecordFolder(deps.files, this.#settings.recordFolder);
     this.#failpoint = deps.failpoint ?? (() => undefined);
-    this.#slots = new Lanes(this.#settings.lanes + 1);
+    const compressing = inPieces(this.#settings.compression) ? 1 : this.#settings.cores;
+    this.#slots = new Lanes(this.#settings.lanes + compressing);
+    this.#cpu = new Lanes(compressing);
     this.#lanes = new Lanes(this.#settings.lanes);
   }
 
@@ -150,6 +154,7 @@ export class WalArchiver {
       bulk,
       failpoint: this.#failpoint,
       signal: this.#closing.signal,
+      cpu: (compress) => this.#cpu.run(compress, { urgent: asked }),
       lane: (send) => (asked ? send() : this.#lanes.run(send)),
     });
     const { state, created: _created, ...facts } = uploaded;

@@ -2,6 +2,7 @@
 // holds, and sent. Before it: the decision that it must be sent. After it: the durable record.
 import { createHash } from "node:crypto";
 import { decideExisting } from "../../barman/archive-request.ts";
+import type { CompressionName } from "../../barman/compression.ts";
 import { parseWalHeader, walHeaderBytes } from "../../barman/wal-header.ts";
 import type { BulkFiles, BulkSource } from "../../ports/bulk-files.ts";
 import type { FileState } from "../../ports/file-state.ts";
@@ -13,6 +14,7 @@ import {
   type PutResult,
 } from "../../ports/object-store.ts";
 import { compressWal } from "../../store/codecs.ts";
+import { chooseLevel } from "../../store/level-choice.ts";
 import type { ArchiveSettings } from "./archive-settings.ts";
 import type { ArchiveFailpoint } from "./failpoint.ts";
 import { hashObject, readPieces } from "./object-hash.ts";
@@ -21,6 +23,8 @@ import { WalError } from "./wal-error.ts";
 /** Larger files are read twice and sent in parts, so that memory stays bounded. */
 const inMemoryBytes = 32 * 1024 * 1024;
 const mebibyte = 1024 * 1024;
+const sampleParts = 8;
+const samplePartBytes = 32 * 1024;
 
 /** Own metadata of WAL objects; Barman's tools pass over it. */
 export const walMetadata = { sha256: "cnpg-ts-sha256", systemId: "cnpg-ts-system-id" } as const;
@@ -30,6 +34,8 @@ export interface UploadDeps {
   bulk: BulkFiles;
   failpoint: ArchiveFailpoint;
   signal: AbortSignal;
+  /** Runs the compression when there are cores for it. */
+  cpu<T>(compress: () => Promise<T>): Promise<T>;
   /** Runs the sending when its turn has come. */
   lane<T>(send: () => Promise<T>): Promise<T>;
 }
@@ -88,7 +94,7 @@ class WalUpload {
     const listing = this.#listSameName();
     listing.catch(() => undefined);
     const systemId = await this.#systemId();
-    const prepared = this.#source.state.size <= inMemoryBytes ? await this.#prepare() : undefined;
+    const prepared = this.#source.state.size <= inMemoryBytes ? await this.#deps.cpu(() => this.#prepare()) : undefined;
     const sha256 = prepared?.sha256 ?? (await this.#hash());
     await this.#deps.failpoint("compressed", this.#name);
     const known = { state: this.#source.state, sha256, systemId };
@@ -113,7 +119,7 @@ class WalUpload {
     try {
       const result: PutResult = chunks
         ? await store.put(this.#key, chunks, options)
-        : await store.putStream(this.#key, this.#compress(), options);
+        : await store.putStream(this.#key, this.#compress(await this.#level()), options);
       return { key: this.#key, checksum: result.checksum, created: true };
     } catch (error) {
       if (!(error instanceof ObjectStoreError) || error.kind !== "conflict") throw error;
@@ -159,7 +165,8 @@ class WalUpload {
   async #prepare(): Promise<{ chunks: Uint8Array[]; sha256: string }> {
     const hash = createHash("sha256");
     const chunks: Uint8Array[] = [];
-    for await (const chunk of this.#compress((piece) => hash.update(piece))) chunks.push(chunk);
+    const level = await this.#level();
+    for await (const chunk of this.#compress(level, (piece) => hash.update(piece))) chunks.push(chunk);
     return { chunks, sha256: hash.digest("hex") };
   }
 
@@ -169,10 +176,20 @@ class WalUpload {
     return hash.digest("hex");
   }
 
-  #compress(see?: (piece: Uint8Array) => void): AsyncIterable<Uint8Array> {
-    const { compression, level, cores } = this.#settings;
+  /** The asked level; otherwise what a sample from all over the file says. */
+  async #level(): Promise<number | undefined> {
+    const { compression, level } = this.#settings;
     const { size } = this.#source.state;
-    const share = compression === "gzip" ? Math.ceil(size / cores) : size;
+    if (compression === undefined || level !== undefined || size < sampleParts * samplePartBytes) return level;
+    const at = (part: number) => Math.floor((size / sampleParts) * part);
+    const parts = Array.from({ length: sampleParts }, (_, part) => this.#source.read(at(part), samplePartBytes));
+    return chooseLevel(compression, Buffer.concat(await Promise.all(parts)));
+  }
+
+  #compress(level: number | undefined, see?: (piece: Uint8Array) => void): AsyncIterable<Uint8Array> {
+    const { compression, cores } = this.#settings;
+    const { size } = this.#source.state;
+    const share = inPieces(compression) ? Math.ceil(size / cores) : size;
     const pieces = readPieces(
       this.#source,
       Math.min(Math.max(share, mebibyte), compression ? 8 * mebibyte : inMemoryBytes),
@@ -194,4 +211,9 @@ async function* tap(pieces: AsyncIterable<Uint8Array>, see: (piece: Uint8Array) 
     see(piece);
     yield piece;
   }
+}
+
+/** Whether one file is compressed by several cores: only in formats whose readers accept several streams in a row. */
+export function inPieces(compression: CompressionName | undefined): boolean {
+  return compression === "gzip";
 }
