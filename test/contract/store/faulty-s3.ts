@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
 /** What the proxy does with one request: passes it on, or answers in the server's place. */
@@ -14,10 +15,10 @@ export interface FaultyS3 {
 }
 
 /** Starts the proxy. */
-export async function startFaultyS3(targetPort: number): Promise<FaultyS3> {
+export async function startFaultyS3(targetPort: number, tls?: { cert: string; key: string }): Promise<FaultyS3> {
   const seen: string[] = [];
   const faulty = { fault: (() => "pass") as Fault };
-  const server: Server = createServer((incoming, outgoing) => {
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     seen.push(`${incoming.method} ${incoming.url}`);
     const wish = faulty.fault(incoming, outgoing);
     if (wish === "answered") {
@@ -44,11 +45,12 @@ export async function startFaultyS3(targetPort: number): Promise<FaultyS3> {
     onward.on("error", () => outgoing.destroy());
     outgoing.on("close", () => onward.destroy());
     incoming.pipe(onward);
-  });
+  };
+  const server: Server = tls ? createTlsServer(tls, serve) : createServer(serve);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: tls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
     seen,
     get fault() {
       return faulty.fault;

@@ -4,7 +4,12 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WalRestorer } from "../../../src/plugin/archive/wal-restorer.ts";
 import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
+import { createFiles } from "../../../src/process/files.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { createWalFolder, segments, type WalFolder } from "../../support/wal-folder.ts";
@@ -60,11 +65,6 @@ async function stocked(): Promise<WalFolder> {
 
 /** Whatever was told to PostgreSQL can be restored, byte by byte. */
 async function expectRestorable(serverName: string, acknowledged: readonly string[], folder: WalFolder): Promise<void> {
-  const { WalRestorer } = await import("../../../src/plugin/archive/wal-restorer.ts");
-  const { createBulkFiles } = await import("../../../src/store/bulk-files.ts");
-  const { createFiles } = await import("../../../src/process/files.ts");
-  const { systemClock } = await import("../../../src/runtime/system-clock.ts");
-  const { systemRandom } = await import("../../../src/runtime/system-random.ts");
   const restorer = new WalRestorer(
     { path: "p", serverName, spoolFolder: join(folder.root, "spool"), prefetch: 0 },
     {

@@ -8,6 +8,7 @@ import { listAll, type ObjectStore, ObjectStoreError } from "../../../src/ports/
 import { createFolderStore } from "../../../src/store/folder-store.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { createTestAuthority } from "../../support/tls-files.ts";
 import { answerWith, type FaultyS3, startFaultyS3 } from "./faulty-s3.ts";
 
 const mib = 1 << 20;
@@ -336,6 +337,27 @@ describe("s3 alone", () => {
     await store.remove(["del/1", "del/2"]);
     expect(await listAll(direct, "del/")).toMatchObject({ objects: [] });
     store.close();
+  });
+
+  test("an endpoint with a CA of its own is trusted by that CA only, and bodies need no hash of their own there", async () => {
+    const authority = await createTestAuthority();
+    const secure = await startFaultyS3(server.port, await authority.issue("localhost"));
+    const hashes = new Set<unknown>();
+    secure.fault = (incoming) => {
+      if (incoming.method === "PUT") hashes.add(incoming.headers["x-amz-content-sha256"]);
+      return "pass";
+    };
+    const options = { ...server.options(bucket), endpoint: secure.endpoint, maxAttempts: 1 };
+    const trusting = await createS3Store({ ...options, ca: authority.ca });
+    await trusting.put("over-tls", [Buffer.from("x")], { ifAbsent: true });
+    await trusting.putStream("parts-over-tls", streamOf(randomBytes(11 * mib), mib), { partBytes: 5 * mib });
+    expect((await bytesOf(trusting, "over-tls")).toString()).toBe("x");
+    expect([...hashes]).toEqual(["UNSIGNED-PAYLOAD"]);
+    const strict = await createS3Store(options);
+    expect(await kindOf(strict.head("over-tls"))).toBe("unavailable");
+    for (const store of [trusting, strict]) store.close();
+    await secure.stop();
+    await authority.remove();
   });
 
   test.each(["path", "virtual"] as const)("addressing %s is used for every call", async (addressing) => {

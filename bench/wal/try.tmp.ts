@@ -1,0 +1,1 @@
+import { walBench } from "./wal-bench.ts"; await walBench.run(2);
