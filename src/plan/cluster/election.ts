@@ -33,7 +33,7 @@ function rank(condition: boolean): number {
 function furthest({ receivedLsn, replayLsn }: PostgresStatus): bigint {
   const received = position(receivedLsn);
   const replayed = position(replayLsn);
-  return received > replayed ? received : replayed;
+  return comparePosition(received, replayed) > 0 ? received : replayed;
 }
 
 function comparePosition(left: bigint, right: bigint): number {

@@ -108,22 +108,24 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
       return null;
     },
     planTargetRepair,
-    (it) => healPrimaryMeanwhile(it, waitForCommunication(it, sorted)),
-    (it) => healPrimaryMeanwhile(it, waitForDiskSpaceUnlessGrowing(it, sorted)),
-    (it) => healPrimaryMeanwhile(it, waitForReadiness(it, sorted)),
-    planHibernation,
+    (it) => healMeanwhile(it, waitForCommunication(it, sorted)),
+    (it) => healMeanwhile(it, waitForDiskSpaceUnlessGrowing(it, sorted)),
+    (it) => healMeanwhile(it, waitForReadiness(it, sorted)),
+    (it) => healMeanwhile(it, planHibernation(it)),
     (it) => planFailover(it, primaryState(it), sorted),
   ]);
 }
 
 /**
- * Standbys may be unready or silent because their primary is gone: its pod has to come back whatever keeps the pass from
- * choosing a successor.
+ * What does not depend on the instances goes on while a pass waits for them. They may be silent because they may not read
+ * a Secret that the role does not name yet, or because there is none, which is then told instead; and standbys may be
+ * unready or silent because their primary is gone, whose pod has to come back.
  */
-function healPrimaryMeanwhile(pass: Pass, wait: Wait | null): Wait | null {
-  if (wait && !isAskedToHibernate(pass) && primaryState(pass).kind === "stable")
-    planPrimaryReattach(pass, volumesOf(pass));
-  return wait;
+function healMeanwhile(pass: Pass, wait: Wait | null): Wait | null {
+  if (!wait) return null;
+  const trouble = planAuxiliaryObjects(pass);
+  if (!isAskedToHibernate(pass) && primaryState(pass).kind === "stable") planPrimaryReattach(pass, volumesOf(pass));
+  return trouble ?? wait;
 }
 
 /** Volumes may grow while PostgreSQL stands still for lack of space: that is what heals it. */

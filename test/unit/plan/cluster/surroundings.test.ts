@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
 import type { Lease } from "../../../../src/api/generated/kubernetes.ts";
 import { phases } from "../../../../src/api/phases.ts";
-import type { ObservedCluster } from "../../../../src/plan/cluster/observed.ts";
-import { aHealthyCluster, aPod, image, plan, stepsOf, volumesOf, withPods } from "./fixtures.ts";
+import type { ObservedCluster, PolledInstance } from "../../../../src/plan/cluster/observed.ts";
+import { aHealthyCluster, aPod, image, plan, silent, stepsOf, volumesOf, withPods } from "./fixtures.ts";
 
 function stepsWith(
   change: (it: ObservedCluster) => Partial<ObservedCluster>,
@@ -113,6 +113,35 @@ describe("what surrounds the instances", () => {
     expect(result.actions.some((it) => it.kind === "event" && it.type === "Warning")).toBe(true);
     const again = plan({ ...given, status: result.status }, { ...observed, ...change(observed) });
     expect(again.actions.filter((it) => it.kind === "event" && it.type === "Warning")).toEqual([]);
+  });
+
+  it.each<[string, (pods: ObservedCluster) => PolledInstance[], Record<string, string>]>([
+    // They may not read a Secret that the role does not name yet, so that they go on with what nobody trusts any more.
+    ["no ready instance answers", (it) => it.pods.map((pod) => silent(pod)), {}],
+    [
+      "the ready primary does not answer",
+      (it) => [...it.instances.slice(1), ...it.pods.slice(0, 1).map((pod) => silent(pod))],
+      {},
+    ],
+    ["the cluster sleeps", () => [], { "cnpg.io/hibernation": "on" }],
+  ])("is made while %s", (_, instancesOf, annotations) => {
+    const { cluster, observed } = aHealthyCluster();
+    const given = { ...cluster, metadata: { ...cluster.metadata, annotations } };
+    const instances = instancesOf(observed);
+    const pods = instances.length > 0 ? observed.pods : [];
+    const steps = stepsOf(plan(given, { ...observed, pods, instances, roles: new Map() }).actions);
+    expect(steps).toContain("createRole c");
+    expect(steps.filter((it) => it.startsWith("delete") || it.startsWith("createPod"))).toEqual([]);
+  });
+
+  it("an authority of the user's that is missing is told although nobody can be asked without it", () => {
+    const { cluster, observed } = aHealthyCluster({ certificates: { serverCASecret: "mine" } });
+    const reason = "the server's certificate authority is not known";
+    const result = plan(cluster, { ...observed, instances: observed.pods.map((pod) => silent(pod, reason)) });
+    expect(result.status.phase).toBe(phases.cannotCreateObjects);
+    expect(result.status.phaseReason).toContain("secret mine does not exist");
+    expect(stepsOf(result.actions)).toContain("event SecretNotFound");
+    expect(result.status.targetPrimary).toBe("c-1");
   });
 
   it.each<[string, Partial<Cluster["spec"]>, string, string]>([
