@@ -5,6 +5,7 @@ import { shutDownStates } from "../../postgres/control-data.ts";
 import { parseLsn } from "../../postgres/lsn.ts";
 import { mySlotName, primaryConninfo, setAutoConfMode, writeStandbyOverride } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
+import { keepUnarchivedWal } from "./kept-wal.ts";
 import { identifyServer, isSettledPrimary } from "./source-server.ts";
 
 /** Marks the data folder as a standby's; from here on PostgreSQL follows when it starts. */
@@ -108,7 +109,10 @@ export async function demote(
       timeline,
       primaryTimeline: identity.timeline,
     });
-    if (decision.needed) await runRewind(context, signal);
+    if (decision.needed) {
+      await keepUnarchivedWal(context, cluster, signal);
+      await runRewind(context, signal);
+    }
   }
   logger.info("Demoting this instance to a standby");
   await becomeStandby(context, cluster);

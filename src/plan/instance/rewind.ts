@@ -28,3 +28,22 @@ export function planRewind(view: RewindView): RewindDecision {
   }
   return { needed: true, reason: "this instance wrote what the primary has not replayed" };
 }
+
+/**
+ * WAL files that only this instance has and that the archive still lacks, which a rewind would remove. `archiveStatus` and
+ * `present` are the names in `pg_wal/archive_status` and `pg_wal`.
+ */
+export function planKeptWal(view: {
+  /** Whether an archiver is configured; without one PostgreSQL marks nothing that anyone waits for. */
+  archives: boolean;
+  archiveStatus: readonly string[];
+  present: readonly string[];
+}): string[] {
+  if (!view.archives) return [];
+  const present = new Set(view.present);
+  return view.archiveStatus
+    .filter((name) => name.endsWith(".ready"))
+    .map((name) => name.slice(0, -".ready".length))
+    .filter((name) => present.has(name))
+    .sort();
+}

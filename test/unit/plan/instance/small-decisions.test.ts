@@ -12,7 +12,7 @@ import {
   reportsPendingRestart,
 } from "../../../../src/plan/instance/pending-restart.ts";
 import { errorDelayMs, resyncMs } from "../../../../src/plan/instance/requeue.ts";
-import { planRewind, type RewindView } from "../../../../src/plan/instance/rewind.ts";
+import { planKeptWal, planRewind, type RewindView } from "../../../../src/plan/instance/rewind.ts";
 
 test.each([
   [false, false, "none"],
@@ -75,6 +75,25 @@ describe("planRewind", () => {
     ["foreign history", { switchPoint: undefined }, true],
   ])("%s", (_name, change, needed) => {
     expect(planRewind({ ...clean, ...change }).needed).toBe(needed);
+  });
+});
+
+describe("planKeptWal", () => {
+  const view = {
+    archives: true,
+    archiveStatus: [
+      "000000020000000000000004.ready",
+      "000000020000000000000003.done",
+      "00000002.history.ready",
+      "gone.ready",
+    ],
+    present: ["000000020000000000000003", "000000020000000000000004", "00000002.history", "archive_status"],
+  };
+  test("what waits for the archiver is kept, what it has or nobody has is not", () => {
+    expect(planKeptWal(view)).toEqual(["00000002.history", "000000020000000000000004"]);
+  });
+  test("without an archiver nothing is kept", () => {
+    expect(planKeptWal({ ...view, archives: false })).toEqual([]);
   });
 });
 
