@@ -77,7 +77,8 @@ static void answer_hello(void)
 	snprintf(dropped, sizeof dropped, "%" PRIu64, spill_dropped());
 	spill_path(spill);
 	s.hello = 1;
-	s.own_stop_at = 0;
+	if (s.term_deaths < TERM_DEATHS)
+		s.own_stop_at = 0;
 	const char *term = s.term == SIGTERM ? "TERM" : s.term == SIGINT ? "INT" : "";
 	answer(6, (const char *const[]){"hello", "1", pid, term, spill, dropped});
 	report_send();

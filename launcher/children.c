@@ -122,6 +122,9 @@ static void runtime_ended(int status)
 		end_begin(code);
 	if (s.ending)
 		return;
+	/* Runtimes that greet and die, one after the other, would put our own stop off for good. */
+	if (s.term && !s.own_stop && ++s.term_deaths >= TERM_DEATHS && !s.own_stop_at)
+		s.own_stop_at = now + OWN_STOP_AFTER;
 	/* Two runtimes' tools (pg_rewind, pg_basebackup, ...) must never work on one data folder. */
 	s.leftover = pid;
 	session_signal(pid, SIGTERM);

@@ -8,6 +8,7 @@
 enum { BACKOFF_MIN = 100, BACKOFF_MAX = 5000, SETTLED = 60000, QUICK = 10000, QUICK_DEATHS = 5 };
 enum { LEFTOVER_TERM = 5000, LEFTOVER_GIVE_UP = 10000, UNPLUGGED = 5000, END_TERM = 5000 };
 enum { OWN_STOP_AFTER = 10000, OWN_STOP_FAST = 60000, OWN_STOP_IMMEDIATE = 5000, SPILL_RETRY = 1000 };
+enum { TERM_DEATHS = 2 };
 
 struct state {
 	const struct supervise *with;
@@ -28,7 +29,8 @@ struct state {
 		int code, signal, sent;
 	} report;
 
-	int term; /* the last SIGTERM or SIGINT */
+	int term;        /* the last SIGTERM or SIGINT */
+	int term_deaths; /* runtimes that ended since */
 	int own_stop;
 	int64_t own_stop_at, quit_at;
 

@@ -208,6 +208,24 @@ describe("signals", () => {
     expect(Date.now() - asked).toBeGreaterThan(9500);
     expect(await readFile(`${pod.data}/how`, "utf8")).toBe("fast\n");
   });
+
+  it("stops PostgreSQL itself when runtimes come up, greet and die one after the other", async () => {
+    const pod = await start();
+    const { runtime } = await pod.greetedRuntime();
+    const script = `trap 'echo fast > ${pod.data}/how; exit 0' INT; while :; do sleep 0.1; done`;
+    runtime.send("spawn", "1", "/tmp", "3", "bash", "-c", script, ...environment);
+    await runtime.frame("spawned");
+    await pod.signal("SIGTERM");
+    await runtime.signal();
+    runtime.tell({ exit: 1 });
+    (await pod.greetedRuntime()).runtime.tell({ exit: 1 });
+    const second = Date.now();
+    const last = await pod.greetedRuntime();
+    expect(last.hello[3]).toBe("TERM");
+    expect(await pod.exit).toBe(0);
+    expect(Date.now() - second).toBeGreaterThan(9_000);
+    expect(await readFile(`${pod.data}/how`, "utf8")).toBe("fast\n");
+  });
 });
 
 describe("end", () => {
