@@ -49,13 +49,6 @@ static const char *bundle_for(const char *verb)
 	return "manager.cjs";
 }
 
-static void make_ipc_folder(void)
-{
-	char path[PATH_MAX];
-	if (!path_join(path, base, "ipc") && mkdir(path, 0700) && errno != EEXIST)
-		log_msg("warning", "cannot make %s: %s", path, strerror(errno));
-}
-
 int main(int argc, char **argv)
 {
 	base_find();
@@ -89,8 +82,9 @@ int main(int argc, char **argv)
 		runtime_exec(argc, argv, with.bundle);
 		return 1;
 	}
-	if (!strcmp(verb, "instance"))
-		make_ipc_folder();
+	/* A job logs through the same pipes; the image need not have a program that makes them. */
+	if (!strcmp(verb, "instance") && !run && fifo_open())
+		log_msg("warning", "cannot make the folders and FIFOs under %s: %s", base, strerror(errno));
 	if (run) /* so that a dead disk cannot page us out; where the limit forbids it we are small anyway */
 		(void)mlockall(MCL_CURRENT);
 	return supervise(&with);

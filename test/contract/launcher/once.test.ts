@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Pod, type PodOptions, until } from "./pod.ts";
 
@@ -25,6 +25,16 @@ describe("a command that runs once as PID 1", () => {
       expect(await pod.exit).toBe(9);
     },
   );
+
+  it("has the log pipes of an instance made for a job, without a program of the image", async () => {
+    const pod = await start({ args: ["instance", "join"] });
+    const runtime = await pod.runtime();
+    for (const name of ["postgres", "postgres.csv", "postgres.json", "postmaster.out", "postmaster.err"]) {
+      expect((await stat(pod.path(`log/${name}`))).isFIFO()).toBe(true);
+    }
+    runtime.tell({ exit: 0 });
+    expect(await pod.exit).toBe(0);
+  });
 
   it("ends with 128 + the signal that ended the runtime", async () => {
     const pod = await start({ args: ["instance", "init"], node: "#!/bin/sh\nkill -KILL $$\n" });
