@@ -3,6 +3,7 @@ import { planRewind } from "../../plan/instance/rewind.ts";
 import { redactConninfo } from "../../postgres/conninfo.ts";
 import { shutDownStates } from "../../postgres/control-data.ts";
 import { parseLsn } from "../../postgres/lsn.ts";
+import { parseTimelineHistory, type TimelineSwitch } from "../../postgres/timeline-history.ts";
 import { mySlotName, primaryConninfo, setAutoConfMode, writeStandbyOverride } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { keepUnarchivedWal } from "./kept-wal.ts";
@@ -72,6 +73,20 @@ async function waitForPrimary(context: InstanceContext, signal: AbortSignal): Pr
   }
 }
 
+/** Whether this folder came to its timeline at the same places as the primary did. */
+async function isSameHistory(
+  context: InstanceContext,
+  timeline: number,
+  theirs: readonly TimelineSwitch[] | undefined,
+): Promise<boolean | undefined> {
+  const name = `${timeline.toString(16).toUpperCase().padStart(8, "0")}.history`;
+  const text = timeline > 1 ? await context.files.read(`${context.paths.pgWal}/${name}`) : undefined;
+  const mine = text === undefined ? undefined : parseTimelineHistory(text);
+  if (!mine || !theirs) return undefined;
+  const places = (history: readonly TimelineSwitch[]) => history.map((at) => `${at.timeline}:${at.switchPoint}`).join();
+  return places(mine) === places(theirs);
+}
+
 /** Turns the folder of an old primary, which is not in use, into a standby's. */
 export async function demote(
   context: InstanceContext,
@@ -102,14 +117,22 @@ export async function demote(
       timeline,
       checkpoint: parseLsn(control.checkpointLsn ?? "") ?? 0n,
       primaryTimeline: identity.timeline,
+      primaryPosition: identity.position,
       switchPoint: identity.switchPoint,
+      sameHistory: await isSameHistory(context, timeline, identity.history),
     });
-    logger.info(decision.needed ? "This old primary is rewound" : "This old primary can follow as it is", {
+    if (decision.kind === "clone") {
+      throw new Error(
+        `${decision.reason}, and pg_rewind can't tell them apart; check which data is newer, then delete this instance's volume ` +
+          "so that it is cloned anew",
+      );
+    }
+    logger.info(decision.kind === "rewind" ? "This old primary is rewound" : "This old primary can follow as it is", {
       reason: decision.reason,
       timeline,
       primaryTimeline: identity.timeline,
     });
-    if (decision.needed) {
+    if (decision.kind === "rewind") {
       await keepUnarchivedWal(context, cluster, signal);
       await runRewind(context, signal);
     }

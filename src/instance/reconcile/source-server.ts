@@ -1,6 +1,6 @@
 import { roles } from "../../api/constants.ts";
 import { type Lsn, parseLsn } from "../../postgres/lsn.ts";
-import { parseTimelineHistory, switchPointOf } from "../../postgres/timeline-history.ts";
+import { parseTimelineHistory, switchPointOf, type TimelineSwitch } from "../../postgres/timeline-history.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
 /** What a server tells about itself over a replication connection. */
@@ -42,11 +42,11 @@ async function connect(context: InstanceContext, options: SourceOptions, replica
   );
 }
 
-/** Asks a server who it is, and where its history left the given timeline. */
+/** Asks a server who it is, how it came to its timeline, and where its history left the given one. */
 export async function identifyServer(
   context: InstanceContext,
   options: SourceOptions & { timeline?: number },
-): Promise<ServerIdentity & { switchPoint: Lsn | undefined }> {
+): Promise<ServerIdentity & { switchPoint: Lsn | undefined; history: TimelineSwitch[] | undefined }> {
   const session = await connect(context, options, true);
   try {
     const [row] = await session.query("IDENTIFY_SYSTEM");
@@ -56,13 +56,15 @@ export async function identifyServer(
       position: parseLsn(String(row?.["xlogpos"] ?? "")),
     };
     let switchPoint: Lsn | undefined;
-    if (options.timeline !== undefined && identity.timeline > 1 && identity.timeline !== options.timeline) {
-      const [history] = await session.query(`TIMELINE_HISTORY ${identity.timeline}`);
-      const content = history?.["content"];
+    let history: TimelineSwitch[] | undefined;
+    if (options.timeline !== undefined && identity.timeline > 1) {
+      const [row] = await session.query(`TIMELINE_HISTORY ${identity.timeline}`);
+      const content = row?.["content"];
       const text = Buffer.isBuffer(content) ? content.toString("utf8") : String(content ?? "");
-      switchPoint = switchPointOf(parseTimelineHistory(text) ?? [], options.timeline);
+      history = parseTimelineHistory(text);
+      switchPoint = switchPointOf(history ?? [], options.timeline);
     }
-    return { ...identity, switchPoint };
+    return { ...identity, switchPoint, history };
   } finally {
     await session.close();
   }

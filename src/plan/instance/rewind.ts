@@ -7,26 +7,40 @@ export interface RewindView {
   checkpoint: bigint;
   /** Timeline of the new primary. */
   primaryTimeline: number;
+  /** Up to where the new primary has written; `undefined` when it did not tell. */
+  primaryPosition: bigint | undefined;
   /** Where the new primary's history leaves my timeline; `undefined` when my timeline is not in it. */
   switchPoint: bigint | undefined;
+  /** Whether both came to their timeline by the same history; `undefined` when one of the histories is not known. */
+  sameHistory: boolean | undefined;
 }
 
-export type RewindDecision = { needed: boolean; reason: string };
+export type RewindDecision =
+  | { kind: "follow"; reason: string }
+  | { kind: "rewind"; reason: string }
+  /** pg_rewind takes equal timelines for equal histories, so it can't help; only a new clone can. */
+  | { kind: "clone"; reason: string };
 
 /** An old primary whose last record the new primary has replayed can follow as it is. */
 export function planRewind(view: RewindView): RewindDecision {
-  if (!view.cleanShutdown) return { needed: true, reason: "PostgreSQL was not shut down in order" };
-  if (view.primaryTimeline === view.timeline) {
-    return { needed: false, reason: "the primary is on the same timeline" };
+  const sameTimeline = view.primaryTimeline === view.timeline;
+  // Two standbys that were promoted without knowing of each other take the same number.
+  if (sameTimeline && view.sameHistory === false) {
+    return { kind: "clone", reason: `the primary's timeline ${view.timeline} is another one than this instance's` };
   }
+  if (!view.cleanShutdown) return { kind: "rewind", reason: "PostgreSQL was not shut down in order" };
+  if (sameTimeline && view.primaryPosition !== undefined && view.primaryPosition < view.checkpoint) {
+    return { kind: "clone", reason: `the primary is on the same timeline (${view.timeline}) and behind this instance` };
+  }
+  if (sameTimeline) return { kind: "follow", reason: "the primary is on the same timeline" };
   if (view.switchPoint === undefined) {
-    return { needed: true, reason: "the primary's history does not contain this timeline" };
+    return { kind: "rewind", reason: "the primary's history does not contain this timeline" };
   }
   // The record at `checkpoint` itself must lie before the switch point.
   if (view.switchPoint > view.checkpoint) {
-    return { needed: false, reason: "the primary has replayed everything this instance wrote" };
+    return { kind: "follow", reason: "the primary has replayed everything this instance wrote" };
   }
-  return { needed: true, reason: "this instance wrote what the primary has not replayed" };
+  return { kind: "rewind", reason: "this instance wrote what the primary has not replayed" };
 }
 
 /**

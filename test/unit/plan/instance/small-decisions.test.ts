@@ -12,7 +12,7 @@ import {
   reportsPendingRestart,
 } from "../../../../src/plan/instance/pending-restart.ts";
 import { errorDelayMs, resyncMs } from "../../../../src/plan/instance/requeue.ts";
-import { planKeptWal, planRewind, type RewindView } from "../../../../src/plan/instance/rewind.ts";
+import { planKeptWal, planRewind, type RewindDecision, type RewindView } from "../../../../src/plan/instance/rewind.ts";
 
 test.each([
   [false, false, "none"],
@@ -63,18 +63,24 @@ describe("planRewind", () => {
     timeline: 1,
     checkpoint: 100n,
     primaryTimeline: 2,
+    primaryPosition: 300n,
     switchPoint: 228n,
+    sameHistory: undefined,
   };
-  test.each<[string, Partial<RewindView>, boolean]>([
-    ["orderly switchover", {}, false],
-    ["crashed", { cleanShutdown: false }, true],
-    ["crashed on the same timeline", { cleanShutdown: false, primaryTimeline: 1 }, true],
-    ["same timeline", { primaryTimeline: 1, switchPoint: undefined }, false],
-    ["the last record was not replayed", { switchPoint: 100n }, true],
-    ["wrote past the switch", { switchPoint: 50n }, true],
-    ["foreign history", { switchPoint: undefined }, true],
-  ])("%s", (_name, change, needed) => {
-    expect(planRewind({ ...clean, ...change }).needed).toBe(needed);
+  test.each<[string, Partial<RewindView>, RewindDecision["kind"]]>([
+    ["orderly switchover", {}, "follow"],
+    ["crashed", { cleanShutdown: false }, "rewind"],
+    ["crashed on the same timeline", { cleanShutdown: false, primaryTimeline: 1 }, "rewind"],
+    ["same timeline", { primaryTimeline: 1, switchPoint: undefined }, "follow"],
+    ["same timeline and history", { primaryTimeline: 1, sameHistory: true }, "follow"],
+    ["same number, other history", { primaryTimeline: 1, sameHistory: false }, "clone"],
+    ["crashed, same number, other history", { primaryTimeline: 1, sameHistory: false, cleanShutdown: false }, "clone"],
+    ["same timeline, ahead of the primary", { primaryTimeline: 1, primaryPosition: 99n }, "clone"],
+    ["the last record was not replayed", { switchPoint: 100n }, "rewind"],
+    ["wrote past the switch", { switchPoint: 50n }, "rewind"],
+    ["foreign history", { switchPoint: undefined }, "rewind"],
+  ])("%s", (_name, change, expected) => {
+    expect(planRewind({ ...clean, ...change }).kind).toBe(expected);
   });
 });
 
