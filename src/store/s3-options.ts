@@ -12,6 +12,8 @@ export interface S3Options {
   region?: string | undefined;
   /** Absent: whatever the environment offers (web identity, instance role, …). */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string | undefined } | undefined;
+  /** A named set of credentials in the environment's own files. */
+  profile?: string | undefined;
   /** PEM certificates that replace the system's roots for this endpoint. */
   ca?: string | undefined;
   /** How the bucket is named in requests. @default auto: in the path for foreign endpoints, in the host for AWS */
@@ -50,6 +52,7 @@ export function compileS3Options(options: S3Options): CompiledS3Options {
       ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
       ...(region === undefined ? {} : { region }),
       ...(options.credentials === undefined ? {} : { credentials: stripUndefined(options.credentials) }),
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
       forcePathStyle: options.addressing === "path" || (foreign && options.addressing !== "virtual"),
       // Other services often refuse the newer checksum headers; what we send them is confirmed by MD5 instead.
       requestChecksumCalculation: foreign ? "WHEN_REQUIRED" : "WHEN_SUPPORTED",

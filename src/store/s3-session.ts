@@ -44,7 +44,9 @@ export class S3Session {
    */
   async hashForSignature(body: Uint8Array): Promise<string> {
     if (this.#options.endpoint?.startsWith("http://") !== true) return "UNSIGNED-PAYLOAD";
-    return Buffer.from(await globalThis.crypto.subtle.digest("SHA-256", body as Uint8Array<ArrayBuffer>)).toString("hex");
+    return Buffer.from(await globalThis.crypto.subtle.digest("SHA-256", body as Uint8Array<ArrayBuffer>)).toString(
+      "hex",
+    );
   }
 
   /** What every request that makes an object carries. */
