@@ -1,11 +1,10 @@
-import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import { exitCodeDiskFull } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
 import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
-import { newestTimeline, planRole, type RoleDecision } from "../../plan/instance/role.ts";
+import type { RoleDecision } from "../../plan/instance/role.ts";
 import { missingCertificates } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import { isDiskFull } from "../disk-full.ts";
@@ -21,6 +20,7 @@ import { DatabaseStep } from "./database-step.ts";
 import { demote } from "./demote.ts";
 import { type FilesResult, refreshFiles } from "./files-step.ts";
 import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
+import { decideRole } from "./role-facts.ts";
 import { moveWalToVolume } from "./wal-volume.ts";
 
 export interface ReconcilerOptions {
@@ -202,27 +202,8 @@ export class Reconciler {
     if (archiving?.status === "True") await files.remove(paths.checkEmptyArchive);
   }
 
-  async #decideRole(cluster: Cluster, signal: AbortSignal): Promise<RoleDecision> {
-    const { context, lease, postmaster } = this.#options;
-    const dataRole = await context.data.role();
-    const target = parseTargetPrimary(cluster.status?.targetPrimary);
-    const current = cluster.status?.currentPrimary ?? "";
-    const me = context.settings.podName;
-    // Only this case asks for the timeline, which costs a process, and for the Lease, which costs a request.
-    const unclear = dataRole === "primary" && target.kind === "instance" && target.name === me && current !== me;
-    const ask = unclear && current !== "";
-    const control = ask ? await context.data.tryControl() : undefined;
-    return planRole({
-      me,
-      current,
-      target,
-      replicaCluster: isReplicaCluster(cluster),
-      dataRole,
-      running: postmaster.pid !== undefined,
-      leaseHolder: ask ? await lease.readHolder(signal) : undefined,
-      timeline: control && newestTimeline(control),
-      clusterTimeline: cluster.status?.timelineID ?? 0,
-    });
+  #decideRole(cluster: Cluster, signal: AbortSignal): Promise<RoleDecision> {
+    return decideRole(this.#options, cluster, signal);
   }
 
   /** First passes of this life of the manager: prepares PGDATA and starts PostgreSQL. */

@@ -11,6 +11,8 @@ export interface RoleView {
   replicaCluster: boolean;
   /** Role by the files in PGDATA: a data folder without `standby.signal` is a primary's. */
   dataRole: "primary" | "standby";
+  /** A rewind ended, but the folder was not made a standby's since: it is no primary's, though no file says so. */
+  rewound: boolean;
   /** Whether PostgreSQL runs, so that its files are in use. */
   running: boolean;
   /** Whom the primary Lease names: this very pod, a former pod of its name, another instance or nobody; `undefined` = not known. */
@@ -102,6 +104,7 @@ function planOldPrimary(view: RoleView): RoleDecision {
 export function planRole(view: RoleView): RoleDecision {
   const isTarget = view.target.kind === "instance" && view.target.name === view.me;
   if (view.dataRole === "standby") return planStandbyData(view, isTarget);
+  if (view.rewound && !view.running) return { kind: "demote", rewind: false, reason: "the folder was rewound before" };
   if (view.replicaCluster) {
     if (!view.running) return { kind: "demote", rewind: false, reason: "the cluster became a replica cluster" };
     if (isTarget) return { kind: "wait", reason: "the cluster became a replica cluster; waiting to be fenced" };
@@ -124,4 +127,9 @@ export function planStart(view: {
     return { kind: "refuse", reason: "the data folder is a primary's and the primary lease is not held" };
   if (view.target.kind === "instance" && view.target.name === view.me) return { kind: "start" };
   return { kind: "refuse", reason: "the data folder is a primary's and this instance is not the target primary" };
+}
+
+/** State that only a rewind leaves in a folder without `standby.signal`: recovery renames the label when it begins. */
+export function isRewound(view: { backupLabel: boolean; controlState: string | undefined }): boolean {
+  return view.backupLabel && view.controlState === "in archive recovery";
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  isRewound,
   newestTimeline,
   planRole,
   planStart,
@@ -14,6 +15,7 @@ const base: RoleView = {
   target: { kind: "instance", name: "c-1" },
   replicaCluster: false,
   dataRole: "primary",
+  rewound: false,
   running: false,
   leaseHolder: "nobody",
   timeline: 1,
@@ -57,6 +59,8 @@ const table: [string, Partial<RoleView>, Partial<RoleDecision>][] = [
     { current: "c-2", running: true, leaseHolder: undefined, timeline: 2 },
     { kind: "wait" },
   ],
+  ["rewound, then killed", { rewound: true, target: other, current: "c-2" }, { kind: "demote", rewind: false }],
+  ["rewound, then killed, then chosen", { rewound: true }, { kind: "demote", rewind: false }],
   ["stale primary chosen again", { current: "c-2" }, { kind: "wait" }],
   ["stale primary of unknown timeline", { current: "c-2", timeline: undefined }, { kind: "wait" }],
   ["no target yet", { target: { kind: "none" }, current: "" }, { kind: "wait" }],
@@ -107,4 +111,13 @@ test.each([
   ["a primary without a target", "primary", true, { kind: "none" }, "refuse"],
 ] as const)("planStart: %s", (_name, dataRole, leaseHeld, target, expected) => {
   expect(planStart({ me: "c-1", dataRole, leaseHeld, target }).kind).toBe(expected);
+});
+
+test.each([
+  [true, "in archive recovery", true],
+  [false, "in archive recovery", false],
+  [true, "in production", false],
+  [true, undefined, false],
+] as const)("isRewound: label %s, state %s", (backupLabel, controlState, expected) => {
+  expect(isRewound({ backupLabel, controlState })).toBe(expected);
 });
