@@ -71,7 +71,7 @@ void spill_path(char *out); /* empty text when there is nothing spilled */
 /* runtime.c */
 void runtime_exec(int argc, char **argv, const char *bundle); /* returns only on failure */
 void environment_keep(void);
-const char *environment_kept(const char *name);
+const char *environment_kept(int number, const char **value);
 void signals_reset(void);
 
 /* proc.c */

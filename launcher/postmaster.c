@@ -35,19 +35,18 @@ static void become(const struct frame *f, int argc, int report)
 {
 	char **args = f->field + 4;
 	int count = f->count - 4 - argc, kept = 0;
-	char **env = calloc((size_t)count + 3, sizeof *env), **copy = calloc((size_t)argc + 1, sizeof *copy);
+	char **env = calloc((size_t)count + 16, sizeof *env), **copy = calloc((size_t)argc + 1, sizeof *copy);
 	if (!env || !copy)
 		say_and_end(report, "start", args[0]);
 	memcpy(copy, args, (size_t)argc * sizeof *args);
 	memcpy(env, args + argc, (size_t)count * sizeof *env);
-	static const char *const names[] = {"LD_PRELOAD", "NODE_OPTIONS"};
-	for (int i = 0; i < 2; i++) {
-		size_t n = strlen(names[i]);
+	const char *name, *value;
+	for (int i = 0; i < 15 && (name = environment_kept(i, &value)); i++) {
+		size_t n = strlen(name);
 		int given = 0;
 		for (int k = 0; k < count; k++)
-			given |= !strncmp(env[k], names[i], n) && env[k][n] == '=';
-		const char *value = given ? NULL : environment_kept(names[i]);
-		if (value && asprintf(&env[count + kept], "%s=%s", names[i], value) > 0)
+			given |= !strncmp(env[k], name, n) && env[k][n] == '=';
+		if (!given && value && asprintf(&env[count + kept], "%s=%s", name, value) > 0)
 			kept++;
 	}
 	if (setpgid(0, 0))

@@ -11,24 +11,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Meant by the image or the user for PostgreSQL; in node they would load foreign code. */
-static const char *const foreign[] = {"LD_PRELOAD", "NODE_OPTIONS"};
-static const char *kept[2];
+/* Meant by the image or the user for PostgreSQL; in node they would load foreign code or undo what is set below. */
+static const char *const foreign[] = {"LD_PRELOAD", "NODE_OPTIONS", "MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_"};
+enum { FOREIGN = sizeof foreign / sizeof *foreign };
+static const char *kept[FOREIGN];
 
 void environment_keep(void)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < FOREIGN; i++) {
 		const char *value = getenv(foreign[i]);
 		kept[i] = value ? strdup(value) : NULL;
 	}
 }
 
-const char *environment_kept(const char *name)
+/* One of the variables kept for the postmaster and its value, by number; NULL behind the last one. */
+const char *environment_kept(int number, const char **value)
 {
-	for (int i = 0; i < 2; i++)
-		if (!strcmp(foreign[i], name))
-			return kept[i];
-	return NULL;
+	if (number >= FOREIGN)
+		return NULL;
+	*value = kept[number];
+	return foreign[number];
+}
+
+/* Node's threads allocate little: a heap for each of them, and freed memory kept in it, cost 12 MB resident. */
+static void environment_for_runtime(void)
+{
+	for (int i = 0; i < FOREIGN; i++)
+		unsetenv(foreign[i]);
+	setenv("MALLOC_ARENA_MAX", "1", 1);
+	setenv("MALLOC_TRIM_THRESHOLD_", "131072", 1);
 }
 
 void signals_reset(void)
@@ -85,8 +96,7 @@ void runtime_exec(int argc, char **argv, const char *bundle)
 	args[n++] = script;
 	for (int i = 1; i < argc; i++)
 		args[n++] = argv[i];
-	for (int i = 0; i < 2; i++)
-		unsetenv(foreign[i]);
+	environment_for_runtime();
 	signals_reset();
 	execv(args[0], args);
 	int saved = errno;

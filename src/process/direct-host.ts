@@ -7,6 +7,7 @@ import type {
   PostmasterExit,
   PostmasterHost,
 } from "../ports/postmaster-host.ts";
+import { childEnvironment } from "./child-environment.ts";
 
 /** Receives the postmaster's own output, line by line. */
 export type OutputLine = (pipe: "stdout" | "stderr", line: string) => void;
@@ -52,7 +53,7 @@ export class DirectHost implements PostmasterHost {
     return new Promise((resolve, reject) => {
       const child = spawn(program, args, {
         cwd: command.cwd,
-        env: command.env,
+        env: childEnvironment(command.env),
         detached: true,
         stdio: ["ignore", "pipe", "pipe"],
       });

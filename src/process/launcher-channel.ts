@@ -6,6 +6,7 @@ import type {
   PostmasterExit,
   PostmasterHost,
 } from "../ports/postmaster-host.ts";
+import { childEnvironment } from "./child-environment.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
 
 const protocolVersion = "1";
@@ -120,7 +121,7 @@ export class LauncherChannel implements PostmasterHost {
   async spawn(command: PostmasterCommand): Promise<number> {
     const id = String(this.#nextId);
     this.#nextId += 1;
-    const environment = Object.entries(command.env).map(([name, value]) => `${name}=${value}`);
+    const environment = Object.entries(childEnvironment(command.env)).map(([name, value]) => `${name}=${value}`);
     const answer = await this.#request(
       ["spawn", id, command.cwd, String(command.argv.length), ...command.argv, ...environment],
       (frame) => (frame[0] === "spawned" || frame[0] === "error") && frame[1] === id,

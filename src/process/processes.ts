@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Processes, RunOptions, RunResult } from "../ports/processes.ts";
+import { childEnvironment } from "./child-environment.ts";
 
 /** Time between the polite and the final signal to a child that must end. */
 const killAfterMs = 5_000;
@@ -59,7 +60,7 @@ function run(command: string, args: readonly string[], options: RunOptions = {})
     const child = withUmask(options.umask, () =>
       spawn(command, args, {
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-        ...(options.env === undefined ? {} : { env: options.env }),
+        env: childEnvironment(options.env ?? process.env),
         stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       }),
     );

@@ -83,12 +83,12 @@ describe("a command that is not PID 1", () => {
     const pod = await start({
       args: ["version"],
       plain: true,
-      node: '#!/bin/sh\necho "$LD_PRELOAD,$NODE_OPTIONS,$A"\n',
+      node: '#!/bin/sh\necho "$LD_PRELOAD,$NODE_OPTIONS,$MALLOC_ARENA_MAX,$MALLOC_TRIM_THRESHOLD_,$A"\n',
     });
     expect(await pod.exit).toBe(0);
-    const env = { LD_PRELOAD: "/no/such.so", NODE_OPTIONS: "--x", A: "a" };
+    const env = { LD_PRELOAD: "/no/such.so", NODE_OPTIONS: "--x", MALLOC_ARENA_MAX: "9", A: "a" };
     expect(spawnSync(pod.path("manager"), ["version"], { encoding: "utf8", env })).toMatchObject({
-      stdout: ",,a\n",
+      stdout: ",,1,131072,a\n",
       stderr: "",
     });
   });

@@ -48,21 +48,25 @@ describe("control channel", () => {
 
 describe("postmaster", () => {
   it("is started in its folder and process group, with its environment and its output in the FIFOs", async () => {
-    const pod = await start({ env: { LD_PRELOAD: "", NODE_OPTIONS: "--no-warnings" } });
+    const pod = await start({
+      env: { LD_PRELOAD: "", NODE_OPTIONS: "--no-warnings", MALLOC_ARENA_MAX: "7" },
+    });
     const { runtime } = await pod.greetedRuntime();
     runtime.send("drain-stop");
     await runtime.frame("drained");
-    const script = 'echo out "$A" "$NODE_OPTIONS" $(pwd); echo err >&2; readlink /proc/self/fd/0; exec sleep 60';
+    const script =
+      'echo out "$A" "$NODE_OPTIONS" "$MALLOC_ARENA_MAX$MALLOC_TRIM_THRESHOLD_" $(pwd); echo err >&2; readlink /proc/self/fd/0; exec sleep 60';
     runtime.send("spawn", "7", "/tmp", "3", "sh", "-c", script, ...environment);
     const [, id, pid] = await runtime.frame("spawned");
     expect(id).toBe("7");
     expect(runtime.env["NODE_OPTIONS"]).toBeUndefined();
+    expect(runtime.env["MALLOC_ARENA_MAX"]).toBe("1");
     let output = "";
     await until("output of the postmaster", async () => {
       output += await runtime.read(pod.path("log/postmaster.out"));
       return output.includes("null");
     });
-    expect(output).toBe("out 1 --no-warnings /tmp\n/dev/null\n");
+    expect(output).toBe("out 1 --no-warnings 7 /tmp\n/dev/null\n");
     expect(await runtime.read(pod.path("log/postmaster.err"))).toBe("err\n");
     const [group, parent] = (await runtime.shell(`ps -o pgid=,ppid= -p ${pid}`)).trim().split(/\s+/);
     expect(group).toBe(pid);

@@ -52,7 +52,9 @@ test("drain-stop tells the spill", async () => {
 
 test("spawn sends arguments and environment and matches answers by id", async () => {
   const { launcher, channel } = connect();
-  const first = channel.spawn({ cwd: "/", argv: ["postgres", "-D", "/data"], env: { A: "1", B: "x=y" } });
+  // What the launcher set for the runtime alone stays here.
+  const env = { A: "1", B: "x=y", MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "131072", CNPG_LAUNCHER_FD: "3" };
+  const first = channel.spawn({ cwd: "/", argv: ["postgres", "-D", "/data"], env });
   const second = channel.spawn({ cwd: "/", argv: ["postgres"], env: {} });
   expect(launcher.sent[0]).toEqual(["spawn", "1", "/", "3", "postgres", "-D", "/data", "A=1", "B=x=y"]);
   launcher.tell("error", "2", "one is running");
