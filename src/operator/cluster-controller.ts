@@ -28,6 +28,7 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
   return async (key, signal, { logger }) => {
     const objectKey = parseKey(key);
     const cluster = options.stores.clusters.get(objectKey);
+    if (!cluster && (await isUnseen(options, objectKey, signal))) return { requeueAfterMs: conflictPauseMs };
     if (!cluster || cluster.metadata.deletionTimestamp) {
       return releaseDeletedCluster(options, objectKey, logger, signal);
     }
@@ -48,6 +49,21 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
 }
 
 const conflictPauseMs = 20;
+
+/** Whether a cluster exists that the store does not show yet: what belongs to it must not be let go. */
+async function isUnseen(
+  { api, stores }: ClusterReconcilerOptions,
+  key: { namespace: string; name: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    stores.clusters.observeWrite(await api.get(resources.clusters, key, { signal }));
+    return true;
+  } catch (error) {
+    if (isKubeError(error, "notFound")) return false;
+    throw error;
+  }
+}
 
 async function runPass(
   options: ClusterReconcilerOptions,
