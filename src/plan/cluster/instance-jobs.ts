@@ -1,4 +1,4 @@
-import type { Job } from "../../api/generated/kubernetes.ts";
+import type { Job, Pod } from "../../api/generated/kubernetes.ts";
 import { labels } from "../../api/labels.ts";
 import { phases } from "../../api/phases.ts";
 import { buildInitdbJob, buildJoinJob } from "../../build/jobs.ts";
@@ -78,6 +78,28 @@ function planLeftoverRemoval(pass: Pass, job: Job): Wait {
 /** Plans the deletion of a Job and its pods. */
 export function planJobDeletion(pass: Pass, job: Job, reason: string, bestEffort: boolean): void {
   pass.actions.push({ kind: "delete", target: refTo(job), propagation: "Foreground", bestEffort, reason });
+}
+
+/**
+ * Removes Jobs whose image cannot be started and is no longer the cluster's, so that they are made with the new one. Their
+ * volumes stay: nothing has run on them.
+ */
+export function planStuckJobs(pass: Pass): Wait | null {
+  const stuck = pass.observed.jobs
+    .filter((it) => !isJobComplete(it) && !it.metadata.deletionTimestamp)
+    .filter((job) => {
+      const image = job.spec?.template.spec?.containers[0]?.image;
+      const pods = pass.observed.jobPods.filter((pod) => isPodOf(job, pod));
+      return image !== pass.status.image && pods.length > 0 && pods.every((pod) => startProblem(pod) !== undefined);
+    });
+  for (const job of stuck)
+    planJobDeletion(pass, job, `job ${job.metadata.name} cannot start its outdated image`, false);
+  return stuck.length > 0 ? { requeueAfterMs: 1_000, because: "jobs that cannot start are being made anew" } : null;
+}
+
+function isPodOf(job: Job, pod: Pod): boolean {
+  const keys = [labels.instanceName, labels.jobRole];
+  return keys.every((key) => pod.metadata.labels?.[key] === job.metadata.labels?.[key]);
 }
 
 /** A Job that gave up needs a person: which one, and where to look. */

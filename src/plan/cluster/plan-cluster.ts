@@ -13,7 +13,7 @@ import { waitForCommunication, waitForDiskSpace, waitForReadiness, waitForSingle
 import { planEndedPods, planPrimaryReattach, planReadyVolumes, planReattach, waitForActivePods } from "./healing.ts";
 import { isAskedToHibernate, planHibernation } from "./hibernation.ts";
 import { planImage, reportMajorUpgrade } from "./image.ts";
-import { planFinishedJobs, waitForFailedJobs, waitForRunningJobs } from "./instance-jobs.ts";
+import { planFinishedJobs, planStuckJobs, waitForFailedJobs, waitForRunningJobs } from "./instance-jobs.ts";
 import { recordInstanceReport } from "./instance-report.ts";
 import { planMetadataRepair } from "./metadata.ts";
 import type { ObservedCluster, PolledInstance } from "./observed.ts";
@@ -139,6 +139,7 @@ function planResources(pass: Pass, sorted: readonly PolledInstance[]): Wait | nu
   return runStages(pass, [
     planEndedPods,
     planUnschedulablePods,
+    planStuckJobs,
     planUnrecoverable,
     planScaleDownLimit,
     planIdleScaleDown,

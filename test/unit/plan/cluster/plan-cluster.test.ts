@@ -90,6 +90,34 @@ describe("a new cluster", () => {
     expect(stepsOf(again.actions)).toEqual([]);
   });
 
+  it.each<[string, string, string | undefined, string[]]>([
+    [
+      "cannot start and is no longer the cluster's",
+      "example.org/postgresql:17.3",
+      "ErrImagePull",
+      ["deleteJob c-1-initdb"],
+    ],
+    ["cannot start and is the cluster's", "example.org/postgresql:17.2", "ErrImagePull", []],
+    ["is outdated and works", "example.org/postgresql:17.3", undefined, []],
+  ])("with a first Job whose image %s", (_, wanted, problem, expected) => {
+    const cluster = withImage(aCluster({}, { targetPrimary: "c-1" }));
+    const job = aJob(cluster, 1, "initdb", "running");
+    const state = problem ? { waiting: { reason: problem } } : { running: {} };
+    const containerStatuses = [{ name: "initdb", image: "i", imageID: "", ready: false, restartCount: 0, state }];
+    const pod = {
+      ...aPod(cluster, 1),
+      metadata: { name: "c-1-initdb-x", labels: job.metadata.labels ?? {} },
+      status: { phase: problem ? "Pending" : "Running", containerStatuses },
+    };
+    const volumes = volumesOf(cluster, 1, "initializing");
+    const observed = aSettledObservation(cluster, { volumes, jobs: [job], jobPods: [pod] });
+    const asked = { ...cluster, spec: { ...cluster.spec, imageName: wanted } };
+    const steps = stepsOf(plan(asked, observed).actions).filter((it) => !it.startsWith("event"));
+    expect(steps).toEqual(expected);
+    if (expected.length === 0) return;
+    expect(stepsOf(plan(asked, { ...observed, jobs: [], jobPods: [] }).actions)).toEqual(["createJob c-1-initdb"]);
+  });
+
   it("makes the Job again when the operator ended after the volume", () => {
     const cluster = aCluster({}, { targetPrimary: "c-1" });
     const result = plan(cluster, aSettledObservation(cluster, { volumes: volumesOf(cluster, 1, "initializing") }));
