@@ -162,7 +162,10 @@ export class Reconciler {
       const fencing = await this.#fencing(cluster);
       if (fencing !== undefined) return fencing;
     }
-    const files = await this.#refreshFiles(cluster, signal);
+    // A server that is coming up may not have read its files yet: what they were raised to for its start stays until it is up.
+    const accepting = this.#initialized && (await postmaster.isAccepting());
+    const coming = postmaster.pid !== undefined && !accepting;
+    const files = await this.#refreshFiles(cluster, { forStart: !this.#initialized || coming, signal });
     if (!this.#initialized) return this.#initialize(cluster, signal);
 
     if (mightBeUnavailable(context.state)) return soonMs;
@@ -172,7 +175,7 @@ export class Reconciler {
       if (!lifecycle.busy) this.#initialized = false;
       return lifecycle.busy ? soonMs : 0;
     }
-    if (!(await postmaster.isAccepting())) return soonMs;
+    if (!accepting) return soonMs;
     const role = await this.#becomeRole(cluster, signal);
     if (role !== undefined) return role;
     if (files.kind === "diskFull") throw files.error;
@@ -182,11 +185,11 @@ export class Reconciler {
   /** A disk that is full keeps PostgreSQL from its first start, but a running one from nothing that needs no files. */
   async #refreshFiles(
     cluster: Cluster,
-    signal: AbortSignal,
+    { forStart, signal }: { forStart: boolean; signal: AbortSignal },
   ): Promise<({ kind: "done" } & FilesResult) | { kind: "diskFull"; error: unknown }> {
     const { context, secrets } = this.#options;
     try {
-      const result = await refreshFiles(context, cluster, secrets, { beforeFirstStart: !this.#initialized, signal });
+      const result = await refreshFiles(context, cluster, secrets, { beforeFirstStart: forStart, signal });
       this.onFilesRefreshed();
       if (result.changed) this.#database.reloadNeeded = true;
       return { kind: "done", ...result };

@@ -46,6 +46,7 @@ function world(options: { role: "primary" | "standby"; current?: string; target?
     accepting: true,
     fileError: undefined as Error | undefined,
     startFails: false,
+    control: undefined as { hotStandby: Record<string, number> } | undefined,
     query: async (_text: string): Promise<Record<string, unknown>[]> => [],
   };
   const settings = {
@@ -136,7 +137,7 @@ function world(options: { role: "primary" | "standby"; current?: string; target?
       },
       role: async () => facts.role,
       major: async () => 17,
-      tryControl: async () => undefined,
+      tryControl: async () => facts.control,
     },
     sql: {
       connect: async () => ({ query: (text: string) => facts.query(text), close: async () => undefined }),
@@ -160,6 +161,7 @@ function world(options: { role: "primary" | "standby"; current?: string; target?
     lifecycle,
     reconciler,
     logs,
+    customConf: () => written.get(paths.customConf) ?? "",
     set(change: Parameters<typeof set>[0]) {
       set(change);
       reconciler.wake();
@@ -192,12 +194,32 @@ describe("Reconciler", () => {
     expect(events.filter((event) => event.startsWith("start "))).toEqual([]);
   });
 
-  test("lifting a fence starts a standby", async () => {
-    const { set, run, until } = world({ role: "standby", fenced: true });
+  test("lifting a fence starts a standby, and again when the first start failed", async () => {
+    const { set, run, until, facts, events } = world({ role: "standby", fenced: true });
+    facts.startFails = true;
     run();
     await new Promise((resolve) => setTimeout(resolve, 30));
     set({ fenced: false });
     await until("start standby");
+    facts.startFails = false;
+    set({ fenced: false });
+    await vi.waitFor(() => expect(events).toEqual(["unfence", "start standby", "start standby"]));
+  });
+
+  test("settings that a standby needs for its start stay in the files until it is up", async () => {
+    const { run, until, facts, reconciler, customConf } = world({ role: "standby" });
+    facts.control = { hotStandby: { max_connections: 500 } };
+    facts.accepting = false;
+    run();
+    await until("start standby");
+    for (let pass = 0; pass < 3; pass += 1) {
+      reconciler.wake();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(customConf()).toContain("max_connections = '500'");
+    facts.accepting = true;
+    reconciler.wake();
+    await vi.waitFor(() => expect(customConf()).not.toContain("max_connections = '500'"));
   });
 
   test("PostgreSQL that is down and that nobody starts is prepared and started anew", async () => {
