@@ -9,7 +9,15 @@ let copy: string;
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "cnpg-ts-generate-"));
-  for (const path of ["constructs/crds", "constructs/generate", "imports", "src/api", "src/schema"]) {
+  for (const path of [
+    "constructs/crds",
+    "constructs/generate",
+    "imports",
+    "proto",
+    "src/api",
+    "src/rpc/gen",
+    "src/schema",
+  ]) {
     cpSync(path, join(copy, path), { recursive: true });
   }
   for (const path of ["dist/crds.k8s.yaml", "package.json", "tsconfig.json", "biome.json"]) {
