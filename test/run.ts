@@ -92,7 +92,7 @@ const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
     about: "unit, golden, property and simulation tests",
     run: tests(["test/unit", "test/golden", "test/property", "test/simulation"], 2),
   },
-  launcher: { about: "the launcher in a process namespace of its own", run: tests(["test/contract/launcher"], 1) },
+  launcher: { about: "the launcher in a process namespace of its own", run: tests(["test/contract/launcher"], 1, 120) },
   contract: {
     about: "real API server, real PostgreSQL",
     run: tests(
@@ -100,6 +100,7 @@ const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
         .filter((folder) => folder !== "launcher")
         .map((folder) => `test/contract/${folder}`),
       1,
+      240,
     ),
   },
   local: { about: "the local Kubernetes itself", run: tests(["test/e2e/local"], 1, 600) },
