@@ -33,6 +33,9 @@ test("a join that is killed at any point leaves nothing in the way of the next a
   }
   expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
   expect(existsSync(join(two.pgData, "standby.signal"))).toBe(true);
+  // No attempt left a copy of the primary behind.
+  expect(two.volumeEntries().filter((name) => name.startsWith("pgdata_"))).toEqual([]);
+  expect(two.volumeEntries()).not.toContain(".cnpg-ts.copying");
 });
 
 test("a join over a whole data folder keeps it aside", async () => {
