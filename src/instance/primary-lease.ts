@@ -261,7 +261,9 @@ export class PrimaryLease {
     switch (decision.kind) {
       case "renew":
       case "claim":
-        if (decision.kind === "claim" && !this.#wanted && !this.#held) return idlePollMs;
+        // Whether a lease without history may be claimed is told by the Cluster, which an adopted primary may not know yet.
+        if (decision.kind === "claim" && !(this.#options.state.cluster && (this.#wanted || this.#held)))
+          return idlePollMs;
         await this.#write(decision, signal);
         return this.timings.retryPeriodMs;
       case "wait":

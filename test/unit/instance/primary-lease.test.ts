@@ -47,7 +47,7 @@ function world(currentPrimary = "") {
       stop.abort();
       await running;
     };
-    return { lease, lost: () => lost, stop: end, signal: stop.signal };
+    return { lease, lost: () => lost, stop: end, signal: stop.signal, state };
   };
   const record = () => kube.peek(resources.leases, key)?.spec;
   return { clock, kube, candidate, record, cluster };
@@ -274,6 +274,20 @@ describe("PrimaryLease", () => {
     await clock.advance(100);
     expect(late.lost()).toBe("");
     await late.stop();
+  });
+
+  test("a primary that runs already claims no lease that was made anew before it knows the Cluster", async () => {
+    const { clock, candidate, record, cluster } = world("c-2");
+    const one = candidate("c-1");
+    one.state.cluster = undefined;
+    one.lease.adoptPrimary();
+    await clock.advance(5_000);
+    expect(record()?.holderIdentity).toBeUndefined();
+    one.state.cluster = cluster;
+    await clock.advance(5_000);
+    expect(record()?.holderIdentity).toBeUndefined();
+    expect(one.lease.held).toBe(false);
+    await one.stop();
   });
 
   test("who waited in vain does not take the lease later", async () => {
