@@ -14,6 +14,7 @@ import type { Logger } from "../../ports/logger.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
 import { parseWalFileName } from "../../postgres/wal-name.ts";
 import { type ArchiveOptions, type ArchiveSettings, compileArchiveOptions } from "./archive-settings.ts";
+import { BufferPool } from "./buffer-pool.ts";
 import { checkEmptyArchive } from "./empty-archive.ts";
 import type { ArchiveFailpoint } from "./failpoint.ts";
 import { Lanes } from "./lanes.ts";
@@ -57,6 +58,7 @@ export class WalArchiver {
   readonly #lanes: Lanes;
   /** A file that is compressed in pieces has all cores to itself; others have one each. */
   readonly #cpu: Lanes;
+  readonly #buffers: BufferPool;
   /** What the last request allows to be uploaded unasked: nothing, or whatever follows this name. */
   #lookAheadFrom: string | undefined;
   #ready: readonly string[] = [];
@@ -71,6 +73,7 @@ export class WalArchiver {
     const compressing = inPieces(this.#settings.compression) ? 1 : this.#settings.cores;
     this.#slots = new Lanes(this.#settings.lanes + compressing);
     this.#cpu = new Lanes(compressing);
+    this.#buffers = new BufferPool(this.#settings.lanes + compressing);
     this.#lanes = new Lanes(this.#settings.lanes);
   }
 
@@ -154,6 +157,7 @@ export class WalArchiver {
       bulk,
       failpoint: this.#failpoint,
       signal: this.#closing.signal,
+      buffers: this.#buffers,
       cpu: (compress) => this.#cpu.run(compress, { urgent: asked }),
       lane: (send) => (asked ? send() : this.#lanes.run(send)),
     });

@@ -16,6 +16,7 @@ import {
 import { compressWal } from "../../store/codecs.ts";
 import { chooseLevel } from "../../store/level-choice.ts";
 import type { ArchiveSettings } from "./archive-settings.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 import type { ArchiveFailpoint } from "./failpoint.ts";
 import { hashObject, readPieces } from "./object-hash.ts";
 import { WalError } from "./wal-error.ts";
@@ -23,6 +24,8 @@ import { WalError } from "./wal-error.ts";
 /** Larger files are read twice and sent in parts, so that memory stays bounded. */
 const inMemoryBytes = 32 * 1024 * 1024;
 const mebibyte = 1024 * 1024;
+/** Bytes of a file that become one gzip member: small enough for memory, large enough to lose no ratio. */
+const memberBytes = 2 * mebibyte;
 const sampleParts = 8;
 const samplePartBytes = 32 * 1024;
 
@@ -34,6 +37,7 @@ export interface UploadDeps {
   bulk: BulkFiles;
   failpoint: ArchiveFailpoint;
   signal: AbortSignal;
+  buffers: BufferPool;
   /** Runs the compression when there are cores for it. */
   cpu<T>(compress: () => Promise<T>): Promise<T>;
   /** Runs the sending when its turn has come. */
@@ -94,7 +98,16 @@ class WalUpload {
     const listing = this.#listSameName();
     listing.catch(() => undefined);
     const systemId = await this.#systemId();
-    const prepared = this.#source.state.size <= inMemoryBytes ? await this.#deps.cpu(() => this.#prepare()) : undefined;
+    const { size } = this.#source.state;
+    const buffer = size <= inMemoryBytes ? this.#deps.buffers.take(compressedBound(size)) : undefined;
+    const uploaded = await this.#upload(buffer, listing, systemId);
+    // Not after a failure: a socket that is being closed may still read from it.
+    if (buffer) this.#deps.buffers.give(buffer);
+    return uploaded;
+  }
+
+  async #upload(buffer: Buffer | undefined, listing: Promise<string[]>, systemId: string): Promise<UploadedWal> {
+    const prepared = buffer && (await this.#deps.cpu(() => this.#prepare(buffer)));
     const sha256 = prepared?.sha256 ?? (await this.#hash());
     await this.#deps.failpoint("compressed", this.#name);
     const known = { state: this.#source.state, sha256, systemId };
@@ -102,12 +115,12 @@ class WalUpload {
     const existing = await this.#compare(sha256, await listing);
     if (existing) return { ...known, ...existing, created: false };
     await this.#checkUnchanged();
-    const sent = await this.#deps.lane(() => this.#send(prepared?.chunks, sha256, systemId));
+    const sent = await this.#deps.lane(() => this.#send(prepared?.body, sha256, systemId));
     await this.#deps.failpoint("uploaded", this.#name);
     return { ...known, ...sent };
   }
 
-  async #send(chunks: readonly Uint8Array[] | undefined, sha256: string, systemId: string) {
+  async #send(body: Uint8Array | undefined, sha256: string, systemId: string) {
     const { store, signal } = this.#deps;
     const tags = this.#name.endsWith(".history") ? this.#settings.historyTags : this.#settings.tags;
     const options: PutOptions = {
@@ -117,8 +130,8 @@ class WalUpload {
       signal,
     };
     try {
-      const result: PutResult = chunks
-        ? await store.put(this.#key, chunks, options)
+      const result: PutResult = body
+        ? await store.put(this.#key, [body], options)
         : await store.putStream(this.#key, this.#compress(await this.#level()), options);
       return { key: this.#key, checksum: result.checksum, created: true };
     } catch (error) {
@@ -162,12 +175,16 @@ class WalUpload {
     return header?.systemId ?? this.#settings.systemId ?? "";
   }
 
-  async #prepare(): Promise<{ chunks: Uint8Array[]; sha256: string }> {
+  async #prepare(buffer: Buffer): Promise<{ body: Uint8Array; sha256: string }> {
     const hash = createHash("sha256");
-    const chunks: Uint8Array[] = [];
     const level = await this.#level();
-    for await (const chunk of this.#compress(level, (piece) => hash.update(piece))) chunks.push(chunk);
-    return { chunks, sha256: hash.digest("hex") };
+    let filled = 0;
+    for await (const chunk of this.#compress(level, (piece) => hash.update(piece))) {
+      if (filled + chunk.length > buffer.length) throw new Error("the compressed file outgrew its bound");
+      buffer.set(chunk, filled);
+      filled += chunk.length;
+    }
+    return { body: buffer.subarray(0, filled), sha256: hash.digest("hex") };
   }
 
   async #hash(): Promise<string> {
@@ -189,11 +206,7 @@ class WalUpload {
   #compress(level: number | undefined, see?: (piece: Uint8Array) => void): AsyncIterable<Uint8Array> {
     const { compression, cores } = this.#settings;
     const { size } = this.#source.state;
-    const share = inPieces(compression) ? Math.ceil(size / cores) : size;
-    const pieces = readPieces(
-      this.#source,
-      Math.min(Math.max(share, mebibyte), compression ? 8 * mebibyte : inMemoryBytes),
-    );
+    const pieces = readPieces(this.#source, inPieces(compression) ? memberBytes : mebibyte);
     return compressWal(see ? tap(pieces, see) : pieces, compression, { level, parallel: cores, size });
   }
 
@@ -211,6 +224,11 @@ async function* tap(pieces: AsyncIterable<Uint8Array>, see: (piece: Uint8Array) 
     see(piece);
     yield piece;
   }
+}
+
+/** More bytes than any of the formats makes of a file. */
+function compressedBound(size: number): number {
+  return size + Math.ceil(size / 64) + 64 * 1024;
 }
 
 /** Whether one file is compressed by several cores: only in formats whose readers accept several streams in a row. */
