@@ -1,1 +1,0 @@
-import { walBench } from "./wal-bench.ts"; await walBench.run(2);
