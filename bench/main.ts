@@ -2,8 +2,14 @@ import { createBench } from "./create.ts";
 import { gapBenches } from "./gaps.ts";
 import { memoryBench } from "./memory.ts";
 import type { Bench } from "./report.ts";
+import { walBench } from "./wal/wal-bench.ts";
 
-const benches: Readonly<Record<string, Bench>> = { create: createBench, ...gapBenches, memory: memoryBench };
+const benches: Readonly<Record<string, Bench>> = {
+  create: createBench,
+  ...gapBenches,
+  memory: memoryBench,
+  wal: walBench,
+};
 
 function usage(): string {
   const lines = Object.entries(benches).map(([name, bench]) => `  ${name.padEnd(12)} ${bench.about}`);
