@@ -53,7 +53,7 @@ function isNodeDrained(pass: Pass, name: string | undefined): boolean {
 function isSuccessor(pass: Pass, it: PolledInstance): boolean {
   if (it.kind !== "answered" || !it.ready || !it.status.isWalReceiverActive) return false;
   if (isNodeDrained(pass, it.pod.spec?.nodeName)) return false;
-  return ineligibility(it, isFenced(parseFencing(pass.cluster), it.name)) === null;
+  return ineligibility(it, isFenced(parseFencing(pass.cluster), it.name), pass.status.timelineID) === null;
 }
 
 /** With every instance on the drained node there is nothing to wait for: the first to come back elsewhere will do. */

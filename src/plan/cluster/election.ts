@@ -44,8 +44,17 @@ function position(text: string | undefined): bigint {
   return (text === undefined ? undefined : parseLsn(text)) ?? -1n;
 }
 
-/** Why an instance may not be promoted; `null` when it may. */
-export function ineligibility(instance: AnsweredInstance, isFencedHere: boolean): string | null {
+/**
+ * Why an instance may not be promoted; `null` when it may. `knownTimeline` is the newest timeline that a primary of the
+ * cluster ever reported: a primary below it missed a promotion, and whatever was committed after that it does not have.
+ */
+export function ineligibility(
+  instance: AnsweredInstance,
+  isFencedHere: boolean,
+  knownTimeline: number | undefined,
+): string | null {
+  const { isPrimary, timeLineID } = instance.status;
+  if (isPrimary && (timeLineID ?? 0) < (knownTimeline ?? 0)) return "it is a primary of an older timeline";
   if (isFencedHere) return "it is fenced";
   if (instance.status.mightBeUnavailable) return "it may be unavailable";
   if (instance.status.isPgRewindRunning) return "it is being rewound";

@@ -113,7 +113,9 @@ function chooseSuccessor(pass: Pass, current: string, sorted: readonly PolledIns
   const fencing = parseFencing(pass.cluster);
   return sorted.find(
     (it): it is AnsweredInstance =>
-      it.kind === "answered" && it.name !== current && ineligibility(it, isFenced(fencing, it.name)) === null,
+      it.kind === "answered" &&
+      it.name !== current &&
+      ineligibility(it, isFenced(fencing, it.name), pass.status.timelineID) === null,
   );
 }
 

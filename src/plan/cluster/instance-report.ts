@@ -9,7 +9,8 @@ export function recordInstanceReport(pass: Pass, sorted: readonly PolledInstance
   const identity = systemIdentity(sorted, answered);
   const { instancesReportedState: _, ...rest } = pass.status;
   const next: ClusterStatus = sorted.length > 0 ? { ...rest, instancesReportedState: reportedState(sorted) } : rest;
-  if (timeline !== undefined) next.timelineID = timeline;
+  // Timelines only grow: an old primary that answers again, its successor gone, must not turn the record back.
+  if (timeline !== undefined) next.timelineID = Math.max(timeline, pass.status.timelineID ?? 0);
   if (identity.systemID) next.systemID = identity.systemID;
   else delete next.systemID;
   pass.status = withCondition(next, { type: conditionTypes.consistentSystemID, ...identity.condition }, pass.now);

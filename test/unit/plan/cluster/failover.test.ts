@@ -68,6 +68,23 @@ describe("a lost primary", () => {
     expect(chosen.status.targetPrimary).toBe("c-2");
   });
 
+  it("is never followed by a primary of an older timeline, whatever WAL that one has", () => {
+    const stale = primaryStatus({ timeLineID: 1, currentLsn: "0/FF000000" });
+    const lost = withoutPrimary({ "c-2": stale, "c-3": { timeLineID: 2 } }, { timelineID: 2 });
+    const result = plan(lost.cluster, lost.observed);
+    expect(result.status.targetPrimary).toBe("c-3");
+    expect(result.status.timelineID).toBe(2);
+  });
+
+  it("has no successor when only a primary of an older timeline answers", () => {
+    const stale = primaryStatus({ timeLineID: 1 });
+    const { cluster, observed } = withoutPrimary({ "c-2": stale }, { timelineID: 2 });
+    const instances = observed.instances.filter(({ name }) => name === "c-2");
+    const pods = observed.pods.filter((pod) => pod.metadata.name === "c-2");
+    const result = plan(cluster, { ...withPods(observed, pods), instances });
+    expect(result.status.targetPrimary).toBe("c-1");
+  });
+
   it("keeps its pod out of the Service if there is one", () => {
     const { cluster, observed } = aHealthyCluster();
     const failing = aPod(cluster, 1, "unready");
