@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { InstanceContext } from "../../../src/instance/instance-context.ts";
 import { createInstanceState } from "../../../src/instance/instance-state.ts";
@@ -91,10 +91,15 @@ function world(options: { role?: () => Promise<"primary" | "standby">; logged?: 
   return { clock, lifecycle, postmaster, events, right, target, state, logs };
 }
 
-/** Fake timers move only once the real I/O of a start (the look at the WAL volume) is done. */
+/** Lets what is under way come to its next timer, then moves the fake timers. */
 async function advance(clock: ReturnType<typeof createFakeClock>, ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 20));
   await clock.advance(ms);
+}
+
+/** Waits for the real I/O of a start (the look at the WAL volume), however busy the machine is. */
+function begun(events: readonly string[]): Promise<void> {
+  return vi.waitFor(() => expect(events).toContain("starting"), { timeout: 10_000, interval: 5 });
 }
 
 describe("Lifecycle", () => {
@@ -111,6 +116,7 @@ describe("Lifecycle", () => {
   test("two starts at once are one", async () => {
     const { lifecycle, clock, events } = world();
     const both = Promise.all([lifecycle.start(), lifecycle.start()]);
+    await begun(events);
     await advance(clock, 200);
     expect(await both).toEqual([true, true]);
     expect(events).toEqual(["starting", "started"]);
@@ -119,6 +125,7 @@ describe("Lifecycle", () => {
   test("a stop during a start follows it to its process and stops that", async () => {
     const { lifecycle, clock, events, postmaster } = world();
     const start = lifecycle.start();
+    await begun(events);
     await advance(clock, 50);
     const stop = lifecycle.stop("leaseLost");
     await advance(clock, 200);
@@ -138,6 +145,7 @@ describe("Lifecycle", () => {
   test("nothing is started once the container ends, and the lease goes back after the process", async () => {
     const { lifecycle, clock, events } = world();
     const start = lifecycle.start();
+    await begun(events);
     await advance(clock, 50);
     const end = lifecycle.terminate("leaseLost", 1);
     await advance(clock, 300);
