@@ -86,6 +86,9 @@ static void drop(const unsigned char *data, size_t len)
 	atomic_fetch_add(dropped, lines);
 }
 
+/* As much as one read takes from a pipe. */
+#define SPILL_BLOCK 65536
+
 struct spill {
 	int fd, full;
 	off_t size;
@@ -115,7 +118,7 @@ static int spill_open(struct spill *s)
 
 static int spill_record(struct spill *s, int index, const unsigned char *data, size_t len)
 {
-	static unsigned char record[5 + 65536];
+	static unsigned char record[5 + SPILL_BLOCK];
 	record[0] = (unsigned char)index;
 	record[1] = (unsigned char)(len >> 24);
 	record[2] = (unsigned char)(len >> 16);
@@ -148,12 +151,19 @@ static void spill_store(struct spill *s, int index, const unsigned char *data, s
 		drop(data, len);
 		return;
 	}
-	off_t room = (off_t)SPILL_MAX - s->size - 5;
-	if ((off_t)len > room) { /* keep whole lines; after the first loss keep nothing more, so that order holds */
+	/* Whole lines only, and after the first loss nothing more, so that order holds. The room of one block is held back, so
+	 * that a line whose beginning was kept can be ended. */
+	off_t room = (off_t)SPILL_MAX - SPILL_BLOCK - 10 - s->size;
+	if ((off_t)len > room) {
 		s->full = 1;
 		fits = room > 0 ? (size_t)room : 0;
 		while (fits && data[fits - 1] != '\n')
 			fits--;
+		const unsigned char *end = fits ? NULL : memchr(data, '\n', len);
+		if (end)
+			fits = (size_t)(end - data) + 1;
+		if (s->size + 5 + (off_t)fits > SPILL_MAX)
+			fits = 0;
 	}
 	if (fits && spill_record(s, index, data, fits))
 		fits = 0;
@@ -162,7 +172,7 @@ static void spill_store(struct spill *s, int index, const unsigned char *data, s
 
 static void spill_run(int stop)
 {
-	static unsigned char block[65536];
+	static unsigned char block[SPILL_BLOCK];
 	struct spill s = {.fd = -1};
 	struct pollfd p[FIFO_COUNT + 1];
 	for (int i = 0; i < FIFO_COUNT; i++)
