@@ -41,6 +41,8 @@ async function useLocalCluster(options: StartOptions): Promise<void> {
 }
 
 async function useOwnCluster({ registry = "", quickstart }: StartOptions, context: string): Promise<void> {
+  // Loaded only here: it is slow to load, and nothing else of this program needs it.
+  (await import("./own-context.ts")).checkContext(context);
   const kubectl = createKubectl([`--context=${context}`], await findKubectl(report));
   const { code, stderr } = await kubectl.try(["version"]);
   if (code !== 0) throw new UserError(`Context ${context} can't be used: ${stderr.trim().split("\n").at(-1)}`);
