@@ -23,10 +23,17 @@ async function carryOut(context: InstanceContext, folder: string, action: Bootst
     logger.info("Removing a folder that a failed attempt left", { folder, reason: action.reason });
     await files.remove(folder, { recursive: true });
   } else if (action.kind === "rename") {
-    const renamed = `${folder}_${action.suffix}`;
+    const renamed = await freeName(context, `${folder}_${action.suffix}`);
     logger.info("Putting an existing folder aside", { folder, renamed, reason: action.reason });
     await files.rename(folder, renamed);
   }
+}
+
+/** The name, or the name with a number where two attempts fall into one second. */
+async function freeName({ files }: InstanceContext, name: string): Promise<string> {
+  let candidate = name;
+  for (let number = 2; await files.exists(candidate); number += 1) candidate = `${name}_${number}`;
+  return candidate;
 }
 
 /** Makes room for a new data folder: data that may be someone's is put aside, the rest of a failed attempt removed. */
