@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { annotations } from "../../src/api/labels.ts";
-import { createCluster, type TestCluster } from "./support/cluster.ts";
+import { createCluster, operatorServes, type TestCluster } from "./support/cluster.ts";
 import { freezeApiServer } from "./support/control-plane.ts";
 import { getObject, kubectl } from "./support/kubectl.ts";
 import { waitFor } from "./support/wait.ts";
@@ -94,8 +94,7 @@ describe("faults of a cluster of three", () => {
     const writer = await startWriter(cluster, { address: (await pod(primary))?.status.podIP ?? "", oneSession: true });
     await freezeApiServer(60_000);
     // The operator gave up its leadership meanwhile and starts anew.
-    const operator = ["pod", "-l", "app.kubernetes.io/name=cloudnative-pg", "-n", "cnpg-system"];
-    await kubectl(["wait", ...operator, "--for=condition=Ready", "--timeout=300s"]);
+    await operatorServes(cluster);
     await cluster.healthy(3);
     expect(await writer.longestGap()).toBeLessThan(3);
     await writer.stop();

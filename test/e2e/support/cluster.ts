@@ -35,6 +35,22 @@ export async function createCluster(
   return handle(namespace, name);
 }
 
+/**
+ * Waits until the operator's webhooks answer and go on answering. What the API server says of the operator's pod is of no
+ * use here: right after an outage it still is what it was before.
+ */
+export async function operatorServes({ namespace, name }: { namespace: string; name: string }): Promise<void> {
+  const where = ["cluster", name, "-n", namespace, "--dry-run=server", "--overwrite"];
+  let inARow = 0;
+  await waitFor("the operator's webhooks", 400_000, async () => {
+    inARow = await kubectl(["annotate", ...where, `example.com/probe=${inARow}`]).then(
+      () => inARow + 1,
+      () => 0,
+    );
+    return inARow >= 30;
+  });
+}
+
 function handle(namespace: string, name: string): TestCluster {
   const get = async () => {
     const cluster = await getObject<Cluster>(namespace, "clusters.postgresql.cnpg.io", name);
