@@ -6,6 +6,8 @@ export interface InstanceState {
   cluster: Cluster | undefined;
   /** PostgreSQL is kept down by request. Writer: the lifecycle. */
   fenced: boolean;
+  /** The fence was lifted and PostgreSQL has not come up since. Writer: the lifecycle. */
+  unfencing: boolean;
   /** A restart is under way. Writer: the lifecycle. */
   restarting: boolean;
   /** pg_rewind is at work. Writer: the demotion. */
@@ -24,6 +26,7 @@ export function createInstanceState(): InstanceState {
   return {
     cluster: undefined,
     fenced: false,
+    unfencing: false,
     restarting: false,
     rewinding: false,
     stopping: false,
@@ -36,4 +39,12 @@ export function createInstanceState(): InstanceState {
 /** PostgreSQL may be down on purpose, which probes and status must not report as a failure. */
 export function mightBeUnavailable(state: InstanceState): boolean {
   return state.fenced || state.restarting;
+}
+
+/**
+ * The same as others are told it: also from the end of a fence until PostgreSQL came up or failed to, or a primary that is
+ * only starting would be failed over the moment its fence is lifted.
+ */
+export function reportsUnavailable(state: InstanceState): boolean {
+  return mightBeUnavailable(state) || state.unfencing;
 }

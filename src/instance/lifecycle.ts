@@ -155,6 +155,7 @@ export class Lifecycle {
     const { context, wake } = this.#options;
     context.logger.info("Fencing is off");
     context.state.fenced = false;
+    context.state.unfencing = true;
     wake();
   }
 
@@ -286,6 +287,7 @@ export class Lifecycle {
     const { postmaster, wake, context } = this.#options;
     postmaster.waitUntilAccepting().then(
       (accepting) => {
+        context.state.unfencing = false;
         if (accepting) wake();
       },
       (error) => context.logger.warning("Could not watch PostgreSQL coming up", { error }),

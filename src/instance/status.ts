@@ -5,7 +5,7 @@ import { reportsPendingRestart } from "../plan/instance/pending-restart.ts";
 import { canLowerOnReplica } from "../postgres/hot-standby.ts";
 import { compareLsn } from "../postgres/lsn.ts";
 import type { InstanceContext } from "./instance-context.ts";
-import { mightBeUnavailable } from "./instance-state.ts";
+import { reportsUnavailable } from "./instance-state.ts";
 import { LocalSql } from "./local-sql.ts";
 import { readPendingRestart } from "./reconcile/reload.ts";
 
@@ -113,7 +113,7 @@ export class StatusCollector {
       pendingRestartForDecrease: false,
       isWalReceiverActive: false,
       isPgRewindRunning: state.rewinding,
-      mightBeUnavailable: mightBeUnavailable(state),
+      mightBeUnavailable: reportsUnavailable(state),
       node: "",
       pod: { metadata: { name: settings.podName }, spec: { containers: null }, status: {} },
       executableHash: this.#identity.executableHash,
@@ -137,7 +137,7 @@ export class StatusCollector {
       return status;
     } catch (error) {
       // The operator counts a failing answer as "not reporting", so only this state may hide an error.
-      if (!mightBeUnavailable(state)) throw error;
+      if (!reportsUnavailable(state)) throw error;
       return {
         ...status,
         isPrimary: (await data.role()) === "primary",

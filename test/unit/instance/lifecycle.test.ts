@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { InstanceContext } from "../../../src/instance/instance-context.ts";
-import { createInstanceState } from "../../../src/instance/instance-state.ts";
+import { createInstanceState, mightBeUnavailable, reportsUnavailable } from "../../../src/instance/instance-state.ts";
 import { Lifecycle } from "../../../src/instance/lifecycle.ts";
 import type { Postmaster } from "../../../src/instance/postmaster.ts";
 import type { PrimaryLease } from "../../../src/instance/primary-lease.ts";
@@ -201,5 +201,18 @@ describe("Lifecycle", () => {
     await advance(clock, 200);
     expect(lifecycle.busy).toBe(false);
     expect(events).toEqual(["starting", "started"]);
+  });
+
+  test("an instance whose fence was lifted counts as unavailable on purpose until PostgreSQL is up", async () => {
+    const { lifecycle, clock, events, state } = world();
+    state.fenced = true;
+    lifecycle.unfence();
+    expect([mightBeUnavailable(state), reportsUnavailable(state)]).toEqual([false, true]);
+    const start = lifecycle.start();
+    await begun(events);
+    expect(reportsUnavailable(state)).toBe(true);
+    await advance(clock, 200);
+    await start;
+    await vi.waitFor(() => expect(reportsUnavailable(state)).toBe(false));
   });
 });
