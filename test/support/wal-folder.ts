@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ArchiveOptions } from "../../src/plugin/archive/archive-settings.ts";
-import type { ArchiveFailpoint } from "../../src/plugin/archive/failpoint.ts";
-import type { RestoreOptions } from "../../src/plugin/archive/restore-settings.ts";
-import { WalArchiver } from "../../src/plugin/archive/wal-archiver.ts";
-import { WalRestorer } from "../../src/plugin/archive/wal-restorer.ts";
+import type { ArchiveOptions } from "../../src/archive/archive-settings.ts";
+import type { ArchiveFailpoint } from "../../src/archive/failpoint.ts";
+import type { RestoreOptions } from "../../src/archive/restore-settings.ts";
+import { WalArchiver } from "../../src/archive/wal-archiver.ts";
+import { WalRestorer } from "../../src/archive/wal-restorer.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { ObjectStore } from "../../src/ports/object-store.ts";
 import { createFiles } from "../../src/process/files.ts";

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readCatalog, readHistories, readWalRange } from "../../../src/archive/archive-reader.ts";
+import { runRetention } from "../../../src/archive/retention-run.ts";
 import { type BackupInfo, formatBackupInfo } from "../../../src/barman/backup-info.ts";
 import { barmanTimeFromMs, parseBarmanTime } from "../../../src/barman/barman-time.ts";
 import { computeRecoveryWindow, type KeepTarget } from "../../../src/barman/catalog.ts";
 import { buildCopyStats } from "../../../src/barman/copy-stats.ts";
 import { formatBackupId, serverKeys } from "../../../src/barman/object-keys.ts";
 import { formatBarmanPolicy, parseRetentionPolicy } from "../../../src/barman/retention.ts";
-import { readCatalog, readHistories, readWalRange } from "../../../src/plugin/archive/archive-reader.ts";
-import { runRetention } from "../../../src/plugin/archive/retention-run.ts";
 import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
 import { formatWalSegment } from "../../../src/postgres/wal-name.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";

@@ -3,7 +3,7 @@
 import { writeSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
-import { WalArchiver } from "../../../src/plugin/archive/wal-archiver.ts";
+import { WalArchiver } from "../../../src/archive/wal-archiver.ts";
 import { createFiles } from "../../../src/process/files.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { createBulkFiles } from "../../../src/store/bulk-files.ts";

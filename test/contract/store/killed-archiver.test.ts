@@ -4,7 +4,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { WalRestorer } from "../../../src/plugin/archive/wal-restorer.ts";
+import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
 import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
 import { createFiles } from "../../../src/process/files.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { splitCompressionSuffix } from "../../barman/compression.ts";
-import type { BulkFiles, BulkSource } from "../../ports/bulk-files.ts";
-import type { ObjectStore } from "../../ports/object-store.ts";
-import { decompress } from "../../store/codecs.ts";
+import { splitCompressionSuffix } from "../barman/compression.ts";
+import type { BulkFiles, BulkSource } from "../ports/bulk-files.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import { decompress } from "../store/codecs.ts";
 
 /** Bytes that are read at once where nothing else asks for a size. */
 const pieceBytes = 4 * 1024 * 1024;

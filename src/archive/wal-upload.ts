@@ -1,20 +1,14 @@
 // One WAL file on its way into the store: read, hashed and compressed in one pass, compared with what the archive already
 // holds, and sent. Before it: the decision that it must be sent. After it: the durable record.
 import { createHash } from "node:crypto";
-import { decideExisting } from "../../barman/archive-request.ts";
-import type { CompressionName } from "../../barman/compression.ts";
-import { parseWalHeader, walHeaderBytes } from "../../barman/wal-header.ts";
-import type { BulkFiles, BulkSource } from "../../ports/bulk-files.ts";
-import type { FileState } from "../../ports/file-state.ts";
-import {
-  listAll,
-  type ObjectStore,
-  ObjectStoreError,
-  type PutOptions,
-  type PutResult,
-} from "../../ports/object-store.ts";
-import { compressWal } from "../../store/codecs.ts";
-import { chooseLevel } from "../../store/level-choice.ts";
+import { decideExisting } from "../barman/archive-request.ts";
+import type { CompressionName } from "../barman/compression.ts";
+import { parseWalHeader, walHeaderBytes } from "../barman/wal-header.ts";
+import type { BulkFiles, BulkSource } from "../ports/bulk-files.ts";
+import type { FileState } from "../ports/file-state.ts";
+import { listAll, type ObjectStore, ObjectStoreError, type PutOptions, type PutResult } from "../ports/object-store.ts";
+import { compressWal } from "../store/codecs.ts";
+import { chooseLevel } from "../store/level-choice.ts";
 import type { ArchiveSettings } from "./archive-settings.ts";
 import type { BufferPool } from "./buffer-pool.ts";
 import type { ArchiveFailpoint } from "./failpoint.ts";

@@ -1,11 +1,11 @@
-import type { TimelineHistories } from "../../barman/backup-choice.ts";
-import { type BackupCatalog, buildCatalog, type CatalogEntry } from "../../barman/catalog.ts";
-import type { CompressionName } from "../../barman/compression.ts";
-import type { ServerKeys } from "../../barman/object-keys.ts";
-import { type ArchivedWal, parseArchivedWal } from "../../barman/wal-names.ts";
-import { listAll, type ObjectBody, type ObjectStore, ObjectStoreError } from "../../ports/object-store.ts";
-import { parseTimelineHistory, type TimelineSwitch } from "../../postgres/timeline-history.ts";
-import { decompress } from "../../store/codecs.ts";
+import type { TimelineHistories } from "../barman/backup-choice.ts";
+import { type BackupCatalog, buildCatalog, type CatalogEntry } from "../barman/catalog.ts";
+import type { CompressionName } from "../barman/compression.ts";
+import type { ServerKeys } from "../barman/object-keys.ts";
+import { type ArchivedWal, parseArchivedWal } from "../barman/wal-names.ts";
+import { listAll, type ObjectBody, type ObjectStore, ObjectStoreError } from "../ports/object-store.ts";
+import { parseTimelineHistory, type TimelineSwitch } from "../postgres/timeline-history.ts";
+import { decompress } from "../store/codecs.ts";
 import { Lanes } from "./lanes.ts";
 
 const requestsAtOnce = 8;

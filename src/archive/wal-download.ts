@@ -1,11 +1,11 @@
-import type { CompressionName } from "../../barman/compression.ts";
-import { compressionSuffix } from "../../barman/compression.ts";
-import type { ServerKeys } from "../../barman/object-keys.ts";
-import { checkSegmentBytes, walHeaderBytes } from "../../barman/wal-header.ts";
-import { rankRestoreCandidates } from "../../barman/wal-names.ts";
-import type { BulkFiles } from "../../ports/bulk-files.ts";
-import { listAll, type ObjectBody, type ObjectStore, ObjectStoreError } from "../../ports/object-store.ts";
-import { CorruptStreamError, decompress } from "../../store/codecs.ts";
+import type { CompressionName } from "../barman/compression.ts";
+import { compressionSuffix } from "../barman/compression.ts";
+import type { ServerKeys } from "../barman/object-keys.ts";
+import { checkSegmentBytes, walHeaderBytes } from "../barman/wal-header.ts";
+import { rankRestoreCandidates } from "../barman/wal-names.ts";
+import type { BulkFiles } from "../ports/bulk-files.ts";
+import { listAll, type ObjectBody, type ObjectStore, ObjectStoreError } from "../ports/object-store.ts";
+import { CorruptStreamError, decompress } from "../store/codecs.ts";
 
 export interface DownloadDeps {
   store: ObjectStore;

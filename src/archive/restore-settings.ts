@@ -1,4 +1,4 @@
-import { type ServerKeys, serverKeys } from "../../barman/object-keys.ts";
+import { type ServerKeys, serverKeys } from "../barman/object-keys.ts";
 
 export interface RestoreOptions {
   /** Path inside the bucket. */

@@ -1,9 +1,9 @@
-import { decideEmptyArchive } from "../../barman/archive-request.ts";
-import type { ServerKeys } from "../../barman/object-keys.ts";
-import { parseArchivedWal } from "../../barman/wal-names.ts";
-import type { BulkFiles } from "../../ports/bulk-files.ts";
-import type { Files } from "../../ports/files.ts";
-import type { ObjectStore } from "../../ports/object-store.ts";
+import { decideEmptyArchive } from "../barman/archive-request.ts";
+import type { ServerKeys } from "../barman/object-keys.ts";
+import { parseArchivedWal } from "../barman/wal-names.ts";
+import type { BulkFiles } from "../ports/bulk-files.ts";
+import type { Files } from "../ports/files.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
 import { hashFile, hashObject } from "./object-hash.ts";
 import { WalError } from "./wal-error.ts";
 

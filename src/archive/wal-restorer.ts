@@ -1,15 +1,15 @@
 // The restorer: gives PostgreSQL the WAL files it asks for, and fetches what it will ask for next while it replays.
-import type { CompressionName } from "../../barman/compression.ts";
-import { choosePrefetch } from "../../barman/look-ahead.ts";
-import { WalEnds } from "../../barman/wal-end.ts";
-import { normalizeWalName } from "../../barman/wal-names.ts";
-import type { BulkFiles } from "../../ports/bulk-files.ts";
-import type { Clock, Random } from "../../ports/clock.ts";
-import type { Files } from "../../ports/files.ts";
-import type { Logger } from "../../ports/logger.ts";
-import type { ObjectStore } from "../../ports/object-store.ts";
-import { isWalSegmentSize, parseWalFileName, parseWalSegment } from "../../postgres/wal-name.ts";
-import { retry } from "../../runtime/backoff.ts";
+import type { CompressionName } from "../barman/compression.ts";
+import { choosePrefetch } from "../barman/look-ahead.ts";
+import { WalEnds } from "../barman/wal-end.ts";
+import { normalizeWalName } from "../barman/wal-names.ts";
+import type { BulkFiles } from "../ports/bulk-files.ts";
+import type { Clock, Random } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import { isWalSegmentSize, parseWalFileName, parseWalSegment } from "../postgres/wal-name.ts";
+import { retry } from "../runtime/backoff.ts";
 import type { ArchiveFailpoint } from "./failpoint.ts";
 import { Lanes } from "./lanes.ts";
 import { compileRestoreOptions, type RestoreOptions, type RestoreSettings } from "./restore-settings.ts";

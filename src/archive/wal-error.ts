@@ -1,6 +1,6 @@
-import type { WalFailureKind } from "../../barman/failure-class.ts";
-import { findObjectStoreError, type ObjectStoreErrorKind } from "../../ports/object-store.ts";
-import { CorruptStreamError } from "../../store/codecs.ts";
+import type { WalFailureKind } from "../barman/failure-class.ts";
+import { findObjectStoreError, type ObjectStoreErrorKind } from "../ports/object-store.ts";
+import { CorruptStreamError } from "../store/codecs.ts";
 
 /** Why a WAL file was not archived or restored. */
 export class WalError extends Error {

@@ -1,18 +1,13 @@
 // The archiver: answers PostgreSQL's requests, each from the durable record or by an upload, and uploads ahead of them.
-import type { ArchiveRecord } from "../../barman/archive-record.ts";
-import {
-  checkDrain,
-  type DrainLimit,
-  decideArchiveRequest,
-  decideHashedRequest,
-} from "../../barman/archive-request.ts";
-import { chooseLookAhead, readyNames } from "../../barman/look-ahead.ts";
-import type { BulkFiles } from "../../ports/bulk-files.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Files } from "../../ports/files.ts";
-import type { Logger } from "../../ports/logger.ts";
-import type { ObjectStore } from "../../ports/object-store.ts";
-import { parseWalFileName } from "../../postgres/wal-name.ts";
+import type { ArchiveRecord } from "../barman/archive-record.ts";
+import { checkDrain, type DrainLimit, decideArchiveRequest, decideHashedRequest } from "../barman/archive-request.ts";
+import { chooseLookAhead, readyNames } from "../barman/look-ahead.ts";
+import type { BulkFiles } from "../ports/bulk-files.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import { parseWalFileName } from "../postgres/wal-name.ts";
 import { type ArchiveOptions, type ArchiveSettings, compileArchiveOptions } from "./archive-settings.ts";
 import { BufferPool } from "./buffer-pool.ts";
 import { checkEmptyArchive } from "./empty-archive.ts";

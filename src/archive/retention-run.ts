@@ -1,12 +1,7 @@
-import type { BackupCatalog, CatalogBackup } from "../../barman/catalog.ts";
-import { parseTarName, type ServerKeys } from "../../barman/object-keys.ts";
-import {
-  planRetention,
-  planWalRetention,
-  type RetentionOptions,
-  type RetentionPolicy,
-} from "../../barman/retention.ts";
-import { listAll, type ObjectStore } from "../../ports/object-store.ts";
+import type { BackupCatalog, CatalogBackup } from "../barman/catalog.ts";
+import { parseTarName, type ServerKeys } from "../barman/object-keys.ts";
+import { planRetention, planWalRetention, type RetentionOptions, type RetentionPolicy } from "../barman/retention.ts";
+import { listAll, type ObjectStore } from "../ports/object-store.ts";
 import { listWalObjects } from "./archive-reader.ts";
 
 const deleteBatch = 1000;

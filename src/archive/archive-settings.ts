@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { CompressionName } from "../../barman/compression.ts";
-import { type ServerKeys, serverKeys } from "../../barman/object-keys.ts";
+import type { CompressionName } from "../barman/compression.ts";
+import { type ServerKeys, serverKeys } from "../barman/object-keys.ts";
 
 export interface ArchiveOptions {
   /** Path inside the bucket. */

@@ -1,5 +1,5 @@
-import { type ArchiveRecord, formatArchiveRecord, parseArchiveRecord } from "../../barman/archive-record.ts";
-import type { Files } from "../../ports/files.ts";
+import { type ArchiveRecord, formatArchiveRecord, parseArchiveRecord } from "../barman/archive-record.ts";
+import type { Files } from "../ports/files.ts";
 
 const suffix = ".archived";
 const emptyCheckFile = "archive-was-empty";
