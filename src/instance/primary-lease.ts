@@ -12,6 +12,26 @@ import {
   planLease,
   planVoters,
 } from "../plan/instance/lease.ts";
+import {
+  binds,
+  type Grant,
+  grantOf,
+  type PromiseAnswer,
+  type PromiseRequest,
+  planPromise,
+} from "../plan/instance/promise.ts";
+import {
+  adoptedRight,
+  compileRightTimings,
+  type PromiseRound,
+  type RightState,
+  type RightTimings,
+  rightAfterRound,
+  rightAfterWrite,
+  rightWhileWriting,
+  stateOfRight,
+  type WriteRight,
+} from "../plan/instance/right-to-write.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isKubeError, type KubeApi } from "../ports/kube-api.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -23,6 +43,8 @@ const eagerPollMs = 100;
 const idlePollMs = 500;
 /** A read that takes longer is given up and repeated. */
 const readLimitMs = 1_500;
+/** A write that takes longer is given up; nobody knows then what becomes of it. */
+const writeLimitMs = 3_000;
 /** Pause after a failed request. */
 const failurePauseMs = 1_000;
 
@@ -36,6 +58,8 @@ export interface PrimaryLeaseOptions {
   podUid: string;
   namespace: string;
   clusterName: string;
+  /** The right to write was proved anew or has other voters; called before anybody can make use of that. */
+  onRight?: (right: WriteRight) => void;
 }
 
 /** `former`: an earlier pod of the own name. */
@@ -74,8 +98,11 @@ export class PrimaryLease {
   #ownTransitions: number | undefined;
   /** Grows with each release, so that a write that was under way does not bring the lease back. */
   #epoch = 0;
-  /** Start of the last write that succeeded: the right to write counts from there. */
-  #renewedAt = Number.NEGATIVE_INFINITY;
+  #right: WriteRight | undefined;
+  /** The promise to another holder. */
+  #grant: Grant | undefined;
+  /** Version that a write which would take the Lease goes against, until it is known what became of that write. */
+  #claiming: string | undefined;
   #lastRefusal = "";
   #wake: (() => void) | undefined;
   #waiters = new Set<() => void>();
@@ -85,19 +112,92 @@ export class PrimaryLease {
     this.#startedAt = options.clock.monotonicMs();
   }
 
-  /** Whether the right to write is good at this moment. */
+  /** Whether the right to write is good at this moment, and for long enough to start something. */
   get held(): boolean {
-    return this.#held && this.#options.clock.monotonicMs() - this.#renewedAt < this.timings.renewDeadlineMs;
+    return this.#held && this.rightState.kind === "good";
   }
+
+  get right(): WriteRight | undefined {
+    return this.#right;
+  }
+
+  get rightTimings(): RightTimings {
+    return compileRightTimings(this.timings);
+  }
+
+  get rightState(): RightState {
+    const now = this.#options.clock.monotonicMs();
+    return stateOfRight(this.#right, { me: this.#options.podName, now, timings: this.rightTimings });
+  }
+
+  /** Takes what the voters answered; the right gets longer when all of them granted. */
+  applyRound(round: PromiseRound): void {
+    const now = this.#options.clock.monotonicMs();
+    const view = { me: this.#options.podName, now, timings: this.rightTimings };
+    const next = rightAfterRound(this.#right, round, view);
+    if (next && next !== this.#right) this.#setRight(next);
+  }
+
+  /** The right is over and PostgreSQL is down: from here on only a Lease write brings it back. */
+  lapse(): void {
+    if (this.rightState.kind !== "good") this.#right = undefined;
+  }
+
+  #setRight(right: WriteRight): void {
+    this.#right = right;
+    this.#options.onRight?.(right);
+  }
+
+  /** Promises a holder that can't renew to leave the Lease alone, or says why not (safety protocol §1.3). */
+  promise(request: PromiseRequest): PromiseAnswer {
+    const { podName, clock } = this.#options;
+    const now = clock.monotonicMs();
+    const grant = this.#bindingGrant(now);
+    const isHolder = this.#held || this.#heldBefore;
+    const record = this.#record;
+    const answer = planPromise(
+      { me: podName, record, claiming: this.#claiming !== undefined, isHolder, grant },
+      request,
+    );
+    if (answer.granted) this.#grant = grantOf(grant, request, now);
+    return answer;
+  }
+
+  /** The promise that binds now, and since when the record is as it is; for those who decide about a failover. */
+  report(): {
+    record: LeaseRecord | undefined;
+    silentMs: number | undefined;
+    grant: (Grant & { leftMs: number }) | undefined;
+  } {
+    const now = this.#options.clock.monotonicMs();
+    const grant = this.#bindingGrant(now);
+    return {
+      record: this.#record,
+      silentMs: this.#seen && now - this.#seen.at,
+      grant: grant && { ...grant, leftMs: grant.until - now },
+    };
+  }
+
+  #bindingGrant(now: number): Grant | undefined {
+    return binds(this.#grant, this.#record, now) ? this.#grant : undefined;
+  }
+
+  /** The record as it was last read or written. */
+  #record: LeaseRecord | undefined;
 
   get timings(): LeaseTimings {
     return this.#timings ?? compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
   }
 
-  /** A primary was found running: its right came from this pod's lease, which is renewed from here on or found lost. */
-  adoptPrimary(): void {
+  /**
+   * A primary was found running: its right came from this pod's lease, which is renewed from here on or found lost.
+   * `deadlineMs` is what the launcher has left; without a deadline nobody else could take the lease.
+   */
+  adoptPrimary(deadlineMs?: number): void {
     this.#heldBefore = true;
     this.#wanted = true;
+    const now = this.#options.clock.monotonicMs();
+    if (deadlineMs !== undefined) this.#right = adoptedRight({ deadlineMs, now, timings: this.rightTimings });
     this.#wake?.();
   }
 
@@ -171,6 +271,7 @@ export class PrimaryLease {
     if (!this.#heldBefore) return;
     this.#held = false;
     this.#heldBefore = false;
+    this.#right = undefined;
     await this.#giveBack();
   }
 
@@ -214,6 +315,8 @@ export class PrimaryLease {
       if (!this.#held || !this.#lease) {
         const key = { namespace, name: clusterName };
         this.#lease = await kube.get(resources.leases, key, { timeoutMs: readLimitMs, signal: look });
+        // A write against another version than this one can't succeed any more, or has done so and shows here.
+        if (this.#lease.metadata.resourceVersion !== this.#claiming) this.#claiming = undefined;
       }
       const record = this.#notice(readRecord(this.#lease));
       if (!this.#wanted && !this.#held && !this.#heldBefore) return idlePollMs;
@@ -224,8 +327,8 @@ export class PrimaryLease {
       const conflict = isKubeError(error, "conflict");
       this.#lease = undefined;
       if (this.#held && !conflict) {
-        const silentMs = clock.monotonicMs() - this.#renewedAt;
-        logger.warning("Could not renew the primary lease", { error, silentMs: Math.round(silentMs) });
+        const silentMs = clock.monotonicMs() - (this.#right?.basis ?? this.#startedAt);
+        logger.warning("Could not renew the primary lease", { error, rightAgeMs: Math.round(silentMs) });
       } else if (!conflict) {
         logger.debug("Could not read the primary lease", { error });
       }
@@ -234,6 +337,7 @@ export class PrimaryLease {
   }
 
   #notice(record: LeaseRecord): LeaseRecord {
+    this.#record = record;
     const key = JSON.stringify([record.holder, record.renewTime, record.voters?.holderUID ?? ""]);
     if (this.#seen?.key !== key) this.#seen = { key, at: this.#options.clock.monotonicMs() };
     if (this.#heldBefore && this.#isOwnRecord(record)) this.#ownTransitions = record.transitions;
@@ -254,6 +358,7 @@ export class PrimaryLease {
       leaseDurationMs: this.timings.leaseDurationMs,
       currentPrimary: state.cluster?.status?.currentPrimary ?? "",
       clusterOfOne: state.cluster?.spec.instances === 1,
+      promisedMs: Math.max(0, (this.#bindingGrant(now)?.until ?? now) - now),
     });
   }
 
@@ -277,6 +382,8 @@ export class PrimaryLease {
         this.#heldBefore = false;
         this.#wanted = false;
         this.#ownTransitions = undefined;
+        // The launcher's deadline stays until PostgreSQL is down.
+        this.#right = undefined;
         this.#options.logger.error("Another instance took the primary lease", {
           holder: decision.holder || "released",
         });
@@ -307,36 +414,55 @@ export class PrimaryLease {
         ...(state.cluster?.status?.instancesStatus?.["replicating"] ?? []),
       ],
     });
-    this.#lease = await kube.update(
-      resources.leases,
-      {
-        ...lease,
-        metadata: {
-          ...lease.metadata,
-          annotations: {
-            ...lease.metadata.annotations,
-            [annotations.leaseVoters]: formatLeaseVoters({ voters, holderUID: podUid }),
+    const transitions = record.transitions + (isClaim ? 1 : 0);
+    const during = rightWhileWriting(this.#right, { me: podName, startedAt, voters });
+    if (during) this.#setRight(during);
+    const version = lease.metadata.resourceVersion ?? "";
+    this.#claiming = version;
+    const written = await kube
+      .update(
+        resources.leases,
+        {
+          ...lease,
+          metadata: {
+            ...lease.metadata,
+            annotations: {
+              ...lease.metadata.annotations,
+              [annotations.leaseVoters]: formatLeaseVoters({ voters, holderUID: podUid }),
+            },
+          },
+          spec: {
+            ...lease.spec,
+            holderIdentity: podName,
+            leaseDurationSeconds: Math.round(this.timings.leaseDurationMs / 1000),
+            acquireTime: isClaim || !lease.spec?.acquireTime ? now : lease.spec.acquireTime,
+            renewTime: now,
+            leaseTransitions: transitions,
           },
         },
-        spec: {
-          ...lease.spec,
-          holderIdentity: podName,
-          leaseDurationSeconds: Math.round(this.timings.leaseDurationMs / 1000),
-          acquireTime: isClaim || !lease.spec?.acquireTime ? now : lease.spec.acquireTime,
-          renewTime: now,
-          leaseTransitions: record.transitions + (isClaim ? 1 : 0),
+        {
+          signal: AbortSignal.any([
+            signal,
+            AbortSignal.timeout(Math.min(writeLimitMs, this.timings.renewDeadlineMs / 2)),
+          ]),
         },
-      },
-      { signal: AbortSignal.any([signal, AbortSignal.timeout(this.timings.renewDeadlineMs / 2)]) },
-    );
+      )
+      .catch((error) => {
+        // Whatever else happened, the write may still be on its way.
+        if (isKubeError(error, "conflict")) this.#claiming = undefined;
+        throw error;
+      });
+    this.#lease = written;
+    this.#claiming = undefined;
     if (epoch !== this.#epoch || (isClaim && !this.#wanted && !this.#held)) {
       // Nobody waits for it any more; kept, it would keep everyone else from being primary.
       if (isClaim) await this.#giveBack();
       return;
     }
-    this.#renewedAt = startedAt;
+    this.#notice(readRecord(written));
+    this.#setRight(rightAfterWrite({ startedAt, voters, transitions }));
     this.#heldBefore = true;
-    this.#ownTransitions = record.transitions + (isClaim ? 1 : 0);
+    this.#ownTransitions = transitions;
     if (!this.#held) {
       this.#held = true;
       logger.info("Acquired the primary lease", {

@@ -30,6 +30,8 @@ export interface LeaseView {
   currentPrimary: string;
   /** `spec.instances` is 1: nobody else could be writing. */
   clusterOfOne: boolean;
+  /** How long a promise to the holder still binds, in milliseconds; 0 = none does. */
+  promisedMs: number;
 }
 
 export type LeaseDecision =
@@ -73,8 +75,10 @@ function planEmptyHolder(view: LeaseView): LeaseDecision {
 
 /** Decides the next step towards holding the primary lease (safety protocol §1.1, §1.4). */
 export function planLease(view: LeaseView): LeaseDecision {
-  if (isOwnLease(view)) return { kind: "renew" };
   const { record } = view;
+  // Whatever the Lease says: whoever was promised may be writing until the promise ends.
+  if (view.promisedMs > 0) return { kind: "wait", reason: "its holder was promised time", afterMs: view.promisedMs };
+  if (isOwnLease(view)) return { kind: "renew" };
   if (wasTaken(view)) return { kind: "lost", holder: record.holder };
   const voters = record.voters?.voters;
   if (voters && voters.length > 0 && !voters.includes(view.me)) {

@@ -21,6 +21,7 @@ const base: LeaseView = {
   leaseDurationMs: 15_000,
   currentPrimary: "c-2",
   clusterOfOne: false,
+  promisedMs: 0,
 };
 const mine = { ...heldByOther, holder: "c-1", voters: { ...voters, holderUID: "uid-1" } };
 const released = { ...heldByOther, holder: "" };
