@@ -408,7 +408,7 @@ export class PrimaryLease {
     const voters = planVoters({
       me: podName,
       listed: record.voters?.voters ?? [],
-      instanceNames: state.cluster?.status?.instanceNames ?? [],
+      instanceNames: state.cluster?.status?.instanceNames,
       active: [
         ...(state.cluster?.status?.instancesStatus?.["healthy"] ?? []),
         ...(state.cluster?.status?.instancesStatus?.["replicating"] ?? []),

@@ -104,10 +104,12 @@ export function planLease(view: LeaseView): LeaseDecision {
 export function planVoters(view: {
   me: string;
   listed: readonly string[];
-  instanceNames: readonly string[];
+  /** `undefined` while the Cluster is not known, as right after a start: then the list stays as it is. */
+  instanceNames: readonly string[] | undefined;
   /** Instances whose pod is up; an instance counts only once its manager can answer. */
   active: readonly string[];
 }): string[] {
+  if (!view.instanceNames) return [...new Set([view.me, ...view.listed])].sort();
   const known = new Set([...view.listed, ...view.active]);
   const voters = view.instanceNames.filter((name) => known.has(name));
   return [...new Set([view.me, ...voters])].sort();

@@ -112,6 +112,11 @@ describe("planVoters", () => {
       ["c-1", "c-2"],
     ],
     ["a removed one goes", { listed: ["c-1", "c-2"], instanceNames: ["c-1"], active: ["c-1", "c-2"] }, ["c-1"]],
+    [
+      "nobody goes while the Cluster is not known",
+      { listed: ["c-1", "c-2"], instanceNames: undefined, active: [] },
+      ["c-1", "c-2"],
+    ],
     ["the holder is always in", { listed: [], instanceNames: [], active: [] }, ["c-1"]],
   ])("%s", (_name, view, expected) => {
     expect(planVoters({ me: "c-1", ...view })).toEqual(expected);
