@@ -70,17 +70,25 @@ void report_send(void)
 	answer(4, (const char *const[]){"postmaster-exited", pid, code, sig});
 }
 
+/* Milliseconds until the deadline, 0 = there is none. */
+static int64_t deadline_left(void)
+{
+	int64_t left = s.deadline_ns / 1000000 - now_ms();
+	return s.deadline_ns ? (left > 0 ? left : 1) : 0;
+}
+
 static void answer_hello(void)
 {
-	char pid[12], dropped[24], spill[PATH_MAX];
+	char pid[12], dropped[24], left[24], spill[PATH_MAX];
 	snprintf(pid, sizeof pid, "%d", s.postmaster);
+	snprintf(left, sizeof left, "%" PRId64, deadline_left());
 	snprintf(dropped, sizeof dropped, "%" PRIu64, spill_dropped());
 	spill_path(spill);
 	s.hello = 1;
 	if (s.term_deaths < TERM_DEATHS)
 		s.own_stop_at = 0;
 	const char *term = s.term == SIGTERM ? "TERM" : s.term == SIGINT ? "INT" : "";
-	answer(6, (const char *const[]){"hello", "1", pid, term, spill, dropped});
+	answer(8, (const char *const[]){"hello", "1", pid, term, spill, dropped, left, s.killed ? s.killed : ""});
 	report_send();
 }
 
@@ -129,6 +137,7 @@ static void upgrade(const char *staged)
 		snprintf(error, sizeof error, "not now: send drain-stop and wait for its answer and for that of spawn");
 	else if (!upgrade_swap(staged, error, sizeof error)) {
 		log_msg("info", "handing over to the launcher from %s", staged);
+		probe_stop();
 		upgrade_exec(&h, s.with->argv, error, sizeof error);
 		if (upgrade_swap(staged, undo, sizeof undo))
 			log_msg("error", "cannot put the files back: %s", undo);
@@ -148,6 +157,8 @@ static void handle(const struct frame *f)
 		spawn(f);
 	else if (!strcmp(verb, "deadline"))
 		deadline_request(first);
+	else if (!strcmp(verb, "probe"))
+		probe_request(f);
 	else if (!strcmp(verb, "upgrade"))
 		upgrade(first);
 	else if (!strcmp(verb, "exit")) {

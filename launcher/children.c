@@ -31,6 +31,7 @@ void spawn_outcome(void)
 	char pid[12];
 	snprintf(pid, sizeof pid, "%d", s.postmaster);
 	s.postmaster_ever = 1;
+	s.killed = NULL;
 	log_msg("info", "started the postmaster, process %d", s.postmaster);
 	answer(3, (const char *const[]){"spawned", s.spawn.id, pid});
 }
@@ -157,6 +158,7 @@ void reap(void)
 			s.spiller = 0;
 			if (s.drained_owed)
 				answer_drained();
-		} /* anything else is an orphan that was left to us */
+		} else
+			probe_reaped(pid); /* anything else is an orphan that was left to us */
 	}
 }

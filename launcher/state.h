@@ -40,6 +40,7 @@ struct state {
 
 	int deadline_fd;
 	int64_t deadline_ns;
+	const char *killed; /* why every process was killed since the last start of a postmaster, NULL = they were not */
 
 	int ending, code;
 	int64_t kill_at;
@@ -60,8 +61,15 @@ void spawn_outcome(void);
 void runtime_start(void);
 void reap(void);
 
+/* probe.c */
+void probe_request(const struct frame *f);
+void probe_stop(void);
+void probe_reaped(pid_t pid);
+int64_t probe_tick(int64_t now);
+
 /* supervisor.c */
 void deadline_arm(int64_t at_ns);
+void kill_all(const char *why);
 void end_begin(int code);
 
 #endif

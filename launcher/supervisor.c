@@ -21,12 +21,19 @@ void deadline_arm(int64_t at_ns)
 		log_msg("error", "cannot set the deadline: %s", strerror(errno));
 }
 
+/* What runs from here on was started later: everything else has its end pending, also what hangs in the kernel. */
+void kill_all(const char *why)
+{
+	s.killed = why;
+	kill(-1, SIGKILL);
+}
+
 static void deadline_passed(void)
 {
 	uint64_t times;
 	if (read(s.deadline_fd, &times, sizeof times) != sizeof times)
 		return; /* disarmed or moved in the meantime */
-	kill(-1, SIGKILL);
+	kill_all("deadline");
 	s.deadline_ns = 0;
 	log_msg("error", "the deadline has passed: killed every process of the pod");
 }
@@ -38,6 +45,7 @@ void end_begin(int code)
 	s.ending = 1;
 	s.code = code;
 	s.kill_at = now_ms() + END_TERM;
+	probe_stop(); /* they block SIGTERM as we do */
 	kill(-1, SIGTERM);
 }
 
@@ -154,6 +162,7 @@ static int64_t tick(void)
 		}
 		next = sooner(next, s.spiller ? 0 : s.spill_at);
 	}
+	next = sooner(next, probe_tick(now));
 	next = sooner(next, s.unplugged_at);
 	next = sooner(next, s.own_stop_at);
 	next = sooner(next, s.quit_at);

@@ -13,6 +13,10 @@ export interface HostState {
   postmasterPid: number | undefined;
   /** Termination signal that came while no runtime was up. */
   pendingSignal: "TERM" | "INT" | undefined;
+  /** Milliseconds until the deadline that stands; absent when none does. */
+  deadlineMs?: number;
+  /** Why every process of the pod was killed since PostgreSQL was started last; whatever of it is left has its end pending. */
+  killed?: "deadline" | "disk";
 }
 
 /** What was logged while no runtime read the log pipes. */
@@ -39,6 +43,11 @@ export interface PostmasterHost {
   onPostmasterExit(handler: (exit: PostmasterExit) => void): () => void;
   /** Kills every process of the pod at that time from now unless it is moved; 0 takes it away. */
   setDeadline(ms: number): void;
+  /**
+   * Writes and syncs a file in each of the folders all the time, in processes of their own, and kills every process of the
+   * pod when none comes back for that long; 0 ends it. A later call replaces an earlier one.
+   */
+  probeVolumes(folders: readonly string[], limitMs: number): void;
   /** Ends the container with this code; the promise never resolves in a real pod. */
   exit(code: number): Promise<void>;
   /** Resolves when the host is gone, which leaves nothing to do but to end. */

@@ -84,6 +84,9 @@ export class DirectHost implements PostmasterHost {
     this.#deadline.unref();
   }
 
+  /** Without a launcher nobody could tell a disk that hangs from a slow one. */
+  probeVolumes(): void {}
+
   async exit(code: number): Promise<void> {
     this.#child?.kill("SIGKILL");
     this.#endProcess(code);

@@ -101,7 +101,7 @@ export class LauncherChannel implements PostmasterHost {
 
   async hello(): Promise<HostState> {
     const answer = await this.#request(["hello", protocolVersion], ([verb]) => verb === "hello");
-    const [, version, pid, pending] = answer;
+    const [, version, pid, pending, , , deadline, killed] = answer;
     if (version !== protocolVersion) {
       throw new Error(
         `launcher speaks protocol ${version}, this runtime ${protocolVersion}: copy both from one release`,
@@ -110,6 +110,8 @@ export class LauncherChannel implements PostmasterHost {
     return {
       postmasterPid: Number(pid) > 0 ? Number(pid) : undefined,
       pendingSignal: pending === "TERM" || pending === "INT" ? pending : undefined,
+      ...(Number(deadline) > 0 ? { deadlineMs: Number(deadline) } : {}),
+      ...(killed === "deadline" || killed === "disk" ? { killed } : {}),
     };
   }
 
@@ -141,6 +143,10 @@ export class LauncherChannel implements PostmasterHost {
 
   setDeadline(ms: number): void {
     this.#send(["deadline", String(Math.max(0, Math.round(ms)))]);
+  }
+
+  probeVolumes(folders: readonly string[], limitMs: number): void {
+    this.#send(["probe", String(Math.max(0, Math.round(limitMs))), ...folders]);
   }
 
   async exit(code: number): Promise<void> {
