@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App } from "cdk8s";
+import { archivedCluster } from "../examples/archived-cluster.ts";
 import { quickstart } from "../examples/quickstart.ts";
-import { OperatorChart } from "./charts.ts";
+import { BarmanCloudPluginChart, OperatorChart } from "./charts.ts";
 import { customResourceDefinitions } from "./crds/index.ts";
 import { renderManifests } from "./generate/manifests.ts";
 
@@ -11,7 +12,9 @@ import { renderManifests } from "./generate/manifests.ts";
 function synthesize(outdir: string): void {
   const app = new App({ outdir });
   new OperatorChart(app, "operator");
+  new BarmanCloudPluginChart(app, "barman-cloud-plugin");
   quickstart(app);
+  archivedCluster(app);
   app.synth();
   // "npm run generate" writes this file too; cdk8s empties the folder first, so whoever runs it must get it back.
   writeFileSync(join(outdir, "crds.k8s.yaml"), renderManifests(customResourceDefinitions));

@@ -1,0 +1,106 @@
+import { k8s } from "cdk8s-plus-28";
+import type { Construct } from "constructs";
+import { pluginHealthPort, pluginNames, pluginPodLabels, pluginPort } from "./names.ts";
+import type { CompiledPluginOptions } from "./options.ts";
+
+/** The plugin's Deployment. */
+export function addDeployment(scope: Construct, options: CompiledPluginOptions): void {
+  new k8s.KubeDeployment(scope, "Deployment", {
+    metadata: { name: pluginNames.deployment, namespace: options.namespace, labels: pluginPodLabels },
+    spec: {
+      replicas: options.replicas,
+      selector: { matchLabels: pluginPodLabels },
+      // The calls keep no state: the old pod serves until the new one does.
+      strategy: {
+        type: "RollingUpdate",
+        rollingUpdate: { maxUnavailable: k8s.IntOrString.fromNumber(0), maxSurge: k8s.IntOrString.fromNumber(1) },
+      },
+      template: {
+        metadata: { labels: pluginPodLabels },
+        spec: {
+          serviceAccountName: pluginNames.serviceAccount,
+          terminationGracePeriodSeconds: 15,
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+          containers: [container(options)],
+          volumes: volumes(options),
+        },
+      },
+    },
+  });
+}
+
+function container(options: CompiledPluginOptions): k8s.Container {
+  const self = options.certificates === "self";
+  return {
+    name: "barman-cloud",
+    image: options.image,
+    imagePullPolicy: options.imagePullPolicy,
+    args: [
+      "operator",
+      "--server-cert=/server/tls.crt",
+      "--server-key=/server/tls.key",
+      "--client-cert=/client/tls.crt",
+      `--server-address=:${pluginPort}`,
+      "--leader-elect",
+      `--log-level=${options.logLevel}`,
+      ...(self ? [`--certificates-service=${pluginNames.service}`] : []),
+    ],
+    env: [
+      { name: "SIDECAR_IMAGE", value: options.sidecarImage },
+      { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+    ],
+    ports: [
+      { name: "grpc", containerPort: pluginPort, protocol: "TCP" },
+      { name: "health", containerPort: pluginHealthPort, protocol: "TCP" },
+    ],
+    readinessProbe: {
+      tcpSocket: { port: k8s.IntOrString.fromNumber(pluginPort) },
+      initialDelaySeconds: 1,
+      periodSeconds: 5,
+    },
+    livenessProbe: {
+      httpGet: { path: "/healthz", port: k8s.IntOrString.fromNumber(pluginHealthPort) },
+      initialDelaySeconds: 15,
+      periodSeconds: 20,
+      timeoutSeconds: 5,
+    },
+    resources: quantities(options.resources),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: 10001,
+      runAsGroup: 10001,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    volumeMounts: [
+      { name: "server", mountPath: "/server" },
+      { name: "client", mountPath: "/client" },
+    ],
+  };
+}
+
+/** Made by the plugin the files live in memory only; the Secrets are where they are kept. */
+function volumes({ certificates }: CompiledPluginOptions): k8s.Volume[] {
+  if (certificates === "cert-manager") {
+    return [
+      { name: "server", secret: { secretName: pluginNames.serverSecret } },
+      { name: "client", secret: { secretName: pluginNames.clientSecret } },
+    ];
+  }
+  const memory = { medium: "Memory", sizeLimit: k8s.Quantity.fromString("1Mi") };
+  return [
+    { name: "server", emptyDir: memory },
+    { name: "client", emptyDir: memory },
+  ];
+}
+
+function quantities(resources: CompiledPluginOptions["resources"]): k8s.ResourceRequirements {
+  const convert = (values: Record<string, string>) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, k8s.Quantity.fromString(value)]));
+  return {
+    ...(resources.requests && { requests: convert(resources.requests) }),
+    ...(resources.limits && { limits: convert(resources.limits) }),
+  };
+}

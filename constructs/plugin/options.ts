@@ -1,0 +1,63 @@
+/** Who makes the certificates between operator and plugin. */
+export type PluginCertificates = "self" | "cert-manager";
+
+export interface BarmanCloudPluginOptions {
+  /** Image of the plugin. @default - the published image of this release */
+  readonly image?: string;
+  /** Image of the sidecar in instance pods and recovery Jobs. @default - the plugin's own image */
+  readonly sidecarImage?: string;
+  /** @default IfNotPresent */
+  readonly imagePullPolicy?: string;
+  /** Namespace of the plugin; must be the operator's, which looks for plugins there only. @default cnpg-system */
+  readonly namespace?: string;
+  /** Number of pods; each answers calls, one follows the ObjectStores. @default 1 */
+  readonly replicas?: number;
+  /** `self`: the plugin makes and renews them. `cert-manager`: that controller does, which must be installed. @default self */
+  readonly certificates?: PluginCertificates;
+  /** @default info */
+  readonly logLevel?: string;
+  /** Writes the definition of ObjectStore. @default true */
+  readonly crds?: boolean;
+  /** @default requests 10m CPU and 64Mi memory, limits 500m CPU and 192Mi */
+  readonly resources?: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+}
+
+/** Options with nothing left open. */
+export interface CompiledPluginOptions {
+  readonly image: string;
+  readonly sidecarImage: string;
+  readonly imagePullPolicy: string;
+  readonly namespace: string;
+  readonly replicas: number;
+  readonly certificates: PluginCertificates;
+  readonly logLevel: string;
+  readonly crds: boolean;
+  readonly resources: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+}
+
+/** Fills in the defaults and refuses what can't work, naming the option. */
+export function compilePluginOptions(options: BarmanCloudPluginOptions): CompiledPluginOptions {
+  const replicas = options.replicas ?? 1;
+  if (!Number.isInteger(replicas) || replicas < 0) {
+    throw new Error(`plugin option "replicas" is ${replicas}: give a whole number of at least 0`);
+  }
+  const certificates = options.certificates ?? "self";
+  if (certificates !== "self" && certificates !== "cert-manager") {
+    throw new Error(`plugin option "certificates" is ${String(certificates)}: give "self" or "cert-manager"`);
+  }
+  const image = options.image ?? "localhost/plugin-barman-cloud:dev";
+  return {
+    image,
+    sidecarImage: options.sidecarImage ?? image,
+    imagePullPolicy: options.imagePullPolicy ?? "IfNotPresent",
+    namespace: options.namespace ?? "cnpg-system",
+    replicas,
+    certificates,
+    logLevel: options.logLevel ?? "info",
+    crds: options.crds ?? true,
+    resources: options.resources ?? {
+      requests: { cpu: "10m", memory: "64Mi" },
+      limits: { cpu: "500m", memory: "192Mi" },
+    },
+  };
+}
