@@ -8,6 +8,7 @@ export const network = {
   controlPlane: "10.213.0.1",
   prefix: 24,
   apiPort: 6443,
+  s3Port: 8333,
   podSubnet: "10.244.0.0/16",
   serviceSubnet: "10.96.0.0/16",
   /** First address of the service subnet: the `kubernetes` Service. */

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { removeSockets } from "../object-store/local-store.ts";
 import type { ProcessIdentity } from "../process/identity.ts";
 import { enterArguments, holdsNamespaces } from "../process/namespaces.ts";
 import { tryRun } from "../process/run.ts";
@@ -25,6 +26,7 @@ export async function stopCluster(folders: ClusterFolders, report: Report): Prom
     async () => {
       if (running) await askToEnd(machine);
       await destroyMachine(folders, state);
+      removeSockets(folders.root);
       writeState(folders.stateFile, state);
     },
   );

@@ -43,6 +43,8 @@ export interface ClusterFolders {
   /** Rendered configuration files. */
   config: string;
   nodes: string;
+  /** Data and user of the S3 server. */
+  objectStore: string;
 }
 
 /** The parts of a state folder. */
@@ -60,6 +62,7 @@ export function clusterFolders(root: string): ClusterFolders {
     records: join(root, "records"),
     config: join(root, "config"),
     nodes: join(root, "nodes"),
+    objectStore: join(root, "object-store"),
   };
 }
 

@@ -1,3 +1,4 @@
+import { bucket, ensureS3Credentials, insideEndpoint } from "../object-store/local-store.ts";
 import { holdsNamespaces } from "../process/namespaces.ts";
 import { operator, quickstart } from "../quickstart/names.ts";
 import { toolPath } from "../tools/build.ts";
@@ -17,6 +18,16 @@ export interface ClusterInfo {
   logs: string;
   operatorNamespace: string;
   quickstart: { namespace: string; name: string };
+  /** The S3 server for backups: how this machine reaches it, and pods; where the quickstart's backups are. */
+  s3: {
+    endpoint: string;
+    endpointInCluster: string;
+    accessKey: string;
+    secretKey: string;
+    region: string;
+    destinationPath: string;
+    serverName: string;
+  } | null;
   /** Start of a command line that runs the rest where pods and Services can be reached by address and name. */
   enter: string[] | null;
 }
@@ -33,6 +44,18 @@ export function readInfo(folders: ClusterFolders): ClusterInfo {
     logs: folders.logs,
     operatorNamespace: operator.namespace,
     quickstart: quickstart,
+    s3: running && state.s3Port !== undefined ? storeInfo(folders, state.s3Port) : null,
     enter: running ? enterControlPlane(folders) : null,
+  };
+}
+
+function storeInfo(folders: ClusterFolders, port: number): ClusterInfo["s3"] {
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    endpointInCluster: insideEndpoint,
+    ...ensureS3Credentials(folders.objectStore),
+    region: "us-east-1",
+    destinationPath: `s3://${bucket}/`,
+    serverName: quickstart.name,
   };
 }

@@ -7,6 +7,8 @@ export interface ClusterState {
   format: 1;
   /** Loopback port on which the API server is reached from the machine. */
   apiPort?: number;
+  /** Loopback port on which the S3 server is reached from the machine. */
+  s3Port?: number;
   /** PID 1 of the cluster's namespaces, as seen from outside. */
   machine?: ProcessIdentity;
   nodes: number;
@@ -42,11 +44,12 @@ export function writeState(file: string, state: ClusterState): void {
 
 function isState(value: unknown): value is ClusterState {
   if (typeof value !== "object" || value === null) return false;
-  const { format, nodes, apiPort, machine } = value as Record<string, unknown>;
+  const { format, nodes, apiPort, s3Port, machine } = value as Record<string, unknown>;
   return (
     format === 1 &&
     Number.isInteger(nodes) &&
     (apiPort === undefined || Number.isInteger(apiPort)) &&
+    (s3Port === undefined || Number.isInteger(s3Port)) &&
     (machine === undefined || isIdentity(machine))
   );
 }

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { certificatePaths } from "../control-plane/certificates.ts";
 import { isApiServerReady } from "../control-plane/ready.ts";
+import { ensureSeaweed } from "../object-store/seaweed.ts";
 import { choosePort } from "../process/free-port.ts";
 import type { ProcessIdentity } from "../process/identity.ts";
 import { enterArguments } from "../process/namespaces.ts";
@@ -38,6 +39,7 @@ export async function startCluster(
     goTools.map((tool) => tool.name),
     report,
   );
+  const s3Program = await step(report, "Looking for the S3 server", "about 20 s the first time", ensureSeaweed);
   mkdirSync(folders.logs, { recursive: true });
   chmodSync(folders.root, 0o755);
   ensureCertificates(folders);
@@ -45,8 +47,10 @@ export async function startCluster(
   setNodes(state, options.nodes);
   const startedAt = new Date();
   const { first: machine, isNew } = await ensureMachine(folders, state);
-  await runInside(folders, machine, [String(state.nodes), options.fsync === false ? "no-fsync" : "fsync"]);
+  const fsync = options.fsync === false ? "no-fsync" : "fsync";
+  await runInside(folders, machine, [String(state.nodes), fsync, s3Program]);
   await ensureReachable(folders, state, machine);
+  await ensureStoreReachable(folders, state, machine);
   writeState(folders.stateFile, state);
   await step(
     report,
@@ -93,6 +97,33 @@ async function ensureReachable(folders: ClusterFolders, state: ClusterState, mac
   state.apiPort = port;
   writeState(folders.stateFile, state);
   writeFileSync(folders.kubeconfig, adminKubeconfig(folders, port), { mode: 0o600 });
+}
+
+/** Makes the S3 server answer on a loopback port, the same as last time if it is free. */
+async function ensureStoreReachable(
+  folders: ClusterFolders,
+  state: ClusterState,
+  machine: ProcessIdentity,
+): Promise<void> {
+  if (state.s3Port !== undefined && (await isS3(`http://127.0.0.1:${state.s3Port}`))) return;
+  const port = await choosePort(state.s3Port);
+  await startForwarding({
+    port,
+    machinePid: machine.pid,
+    targetHost: network.controlPlane,
+    targetPort: network.s3Port,
+    logFile: join(folders.logs, "forwarder.log"),
+  });
+  state.s3Port = port;
+  writeState(folders.stateFile, state);
+}
+
+/** Whether our S3 server answers there: it refuses who brings no credentials. */
+async function isS3(endpoint: string): Promise<boolean> {
+  return await fetch(endpoint).then(
+    ({ status }) => status === 403,
+    () => false,
+  );
 }
 
 /** Whether the API server of this cluster answers on that port. */

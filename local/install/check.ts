@@ -27,13 +27,14 @@ export async function installPackages(packages: readonly string[], report: Repor
 }
 
 async function readFacts(): Promise<MachineFacts> {
-  const [node, npm, go, gcc, libc] = await Promise.all([
+  const [node, npm, go, gcc, libc, venv] = await Promise.all([
     output("node", ["--version"]),
     output("npm", ["--version"]),
     // The version on this machine, not one that it could download.
     output("go", ["env", "GOVERSION"], { GOTOOLCHAIN: "local" }),
     output("gcc", ["-dumpversion"]),
     output("gcc", ["-print-file-name=libc.a"]),
+    output("python3", ["-c", "import ensurepip, venv"]),
   ]);
   return {
     platform: process.platform,
@@ -46,7 +47,11 @@ async function readFacts(): Promise<MachineFacts> {
     // gcc answers with the bare name when it does not find the file.
     staticLibc: libc !== undefined && isAbsolute(libc.trim()),
     apt: findCommand("apt-get"),
-    missingCommands: Object.keys(commandPackages).filter((command) => !findCommand(command)),
+    missingCommands: [
+      ...Object.keys(commandPackages).filter((command) => !findCommand(command)),
+      // Debian has the modules that make an environment in a package of their own, without a command.
+      ...(venv === undefined ? ["python3-venv"] : []),
+    ],
   };
 }
 

@@ -27,6 +27,7 @@ export const commandPackages: Readonly<Record<string, string>> = {
   flock: "util-linux",
   pkill: "procps",
   tar: "tar",
+  python3: "python3",
   "/usr/lib/cni/ptp": "containernetworking-plugins",
 };
 

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { pythonEnvironment } from "./python-venv.ts";
+import { pythonEnvironment } from "../../local/tools/python-environment.ts";
 import type { S3Server } from "./s3-server.ts";
 
 const packageName = "barman[cloud,azure,google,snappy,zstandard,lz4]==3.19.1";

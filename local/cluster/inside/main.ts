@@ -16,11 +16,12 @@ import { Daemons } from "./daemon.ts";
 import { connectNode, routeServices, setUpControlPlaneLinks } from "./links.ts";
 import { coverFile } from "./mounts.ts";
 import { startNode } from "./node.ts";
+import { startObjectStore } from "./object-store.ts";
 import { readRecord, writeRecord } from "./record.ts";
 
 const folders = clusterFolders(stateFolder());
 
-async function startControlPlaneAndNodes(nodeCount: number, fsync: boolean): Promise<void> {
+async function startControlPlaneAndNodes(nodeCount: number, fsync: boolean, s3Program: string): Promise<void> {
   const programs = await ensureNodePrograms();
   const nodes = Array.from({ length: nodeCount }, (_, index) => nodeAddresses(index + 1));
   const [first] = nodes;
@@ -34,6 +35,9 @@ async function startControlPlaneAndNodes(nodeCount: number, fsync: boolean): Pro
   await Promise.all([
     step(reportToStderr, "Starting controllers, scheduler, DNS and storage", "about 5 s", () =>
       startControllers(folders, daemons, nodes),
+    ),
+    step(reportToStderr, "Starting the S3 server for backups", "about 5 s", () =>
+      startObjectStore(folders, daemons, s3Program),
     ),
     ...nodes.map((node) =>
       step(reportToStderr, `Starting ${node.name}: containerd, kubelet, kube-proxy`, "about 5 s", () =>
@@ -81,7 +85,7 @@ await runMain(async () => {
   endWithParent();
   const [role, ...values] = process.argv.slice(2);
   if (role === "control-plane") {
-    await startControlPlaneAndNodes(Number(values[0]), values[1] === "fsync");
+    await startControlPlaneAndNodes(Number(values[0]), values[1] === "fsync", values[2] ?? "");
   } else if (role === "node") {
     const node = nodeAddresses(Number(values[0]));
     await startNode(folders, node, (await ensureNodePrograms()).archive);

@@ -1,4 +1,5 @@
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import { labels } from "../../../src/api/labels.ts";
 import { phases } from "../../../src/api/phases.ts";
 import { apply, getObject, kubectl } from "./kubectl.ts";
 import { waitFor } from "./wait.ts";
@@ -98,11 +99,15 @@ function handle(namespace: string, name: string): TestCluster {
 
 /** What a person would look at first when a cluster is not as it should be. */
 async function describe(namespace: string, name: string): Promise<string> {
+  const selector = ["-l", `${labels.cluster}=${name}`, "-o", "name"];
+  const instances = (await kubectl(["get", "pods", "-n", namespace, ...selector])).split("\n").filter(Boolean);
   const parts = await Promise.all([
     kubectl(["get", "clusters.postgresql.cnpg.io", name, "-n", namespace, "-o", "jsonpath={.status}"]),
     kubectl(["get", "pods,jobs,pvc", "-n", namespace]),
     kubectl(["get", "events", "-n", namespace, "--sort-by=.lastTimestamp"]),
+    kubectl(["get", "lease", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}{.spec}"]),
     kubectl(["logs", "-n", "cnpg-system", "deployment/cnpg-controller-manager", "--tail=15"]),
+    ...instances.map((pod) => kubectl(["logs", "-n", namespace, pod, "-c", "postgres", "--tail=25"]).catch(String)),
   ]);
   return parts.join("\n---\n");
 }

@@ -4,7 +4,7 @@ import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { cacheRoot } from "../../local/tools/cache.ts";
+import { cacheRoot } from "./cache.ts";
 
 const run = promisify(execFile);
 /** A lock older than this is that of an installer that was killed. */
