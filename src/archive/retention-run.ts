@@ -21,13 +21,20 @@ export async function runRetention(
   keys: ServerKeys,
   catalog: BackupCatalog,
   policy: RetentionPolicy,
-  options: RetentionOptions & { signal?: AbortSignal },
+  options: RetentionOptions & {
+    signal?: AbortSignal;
+    /** A segment that is still needed for other reasons; WAL at or after its position stays, on any timeline. */
+    keepFrom?: string;
+  },
 ): Promise<RetentionOutcome> {
   const plan = planRetention(catalog, policy, options);
   if (plan.kind === "refused") throw new Error(plan.reason);
   for (const { id } of plan.backups) await removeBackup(store, keys, id, options.signal);
   const wal = planWalRetention(catalog.backups, new Set(plan.backups.map(({ id }) => id)));
-  const walRemoved = plan.backups.length === 0 ? 0 : await removeWal(store, keys, wal.isObsolete, options.signal);
+  const { keepFrom } = options;
+  const isObsolete = (name: string) =>
+    wal.isObsolete(name) && (keepFrom === undefined || name.slice(8, 24) < keepFrom.slice(8, 24));
+  const walRemoved = plan.backups.length === 0 ? 0 : await removeWal(store, keys, isObsolete, options.signal);
   return { removed: plan.backups, kept: plan.kept, walRemoved, firstRequiredWal: wal.firstRequired };
 }
 

@@ -1,0 +1,22 @@
+import { pluginSocketFolder } from "../../api/plugin-service.ts";
+import { pluginName } from "./identity.ts";
+
+/** Exit codes that probes of any release of the plugin understand. */
+export const healthExit = { serving: 0, callFailed: 1, notServing: 3, usage: 125 } as const;
+
+/** Asks the plugin of this pod whether it serves; gives the exit code of the probe and what to print. */
+export async function runHealthcheck(
+  args: readonly string[],
+  socketFolder: string = pluginSocketFolder,
+): Promise<{ code: number; message: string }> {
+  if (args[0] !== "unix") return { code: healthExit.usage, message: "usage: healthcheck unix" };
+  const { checkHealth } = await import("../../rpc/check-health.ts");
+  const path = `${socketFolder}/${pluginName}`;
+  try {
+    const serving = await checkHealth({ kind: "socket", name: pluginName, path }, 4_000);
+    if (serving) return { code: healthExit.serving, message: "" };
+    return { code: healthExit.notServing, message: `the plugin behind ${path} does not serve` };
+  } catch (error) {
+    return { code: healthExit.callFailed, message: error instanceof Error ? error.message : String(error) };
+  }
+}

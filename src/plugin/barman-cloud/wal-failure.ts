@@ -1,0 +1,13 @@
+import { WalError } from "../../archive/wal-error.ts";
+import { classifyWalFailure } from "../../barman/failure-class.ts";
+import { StatusError } from "../framework/status-error.ts";
+
+/** Runs a WAL call so that its failures reach the client with the status that says whether a retry can help. */
+export async function withWalStatus<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof WalError)) throw error;
+    throw new StatusError(classifyWalFailure(error.kind).grpc, error.message, { cause: error });
+  }
+}
