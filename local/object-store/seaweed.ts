@@ -55,6 +55,8 @@ export function seaweedArguments(options: {
 }): string[] {
   const { folder, address, identitiesFile, ports } = options;
   return [
+    // Otherwise it writes log files into the machine's /tmp.
+    "-logtostderr=true",
     "server",
     "-s3",
     `-dir=${folder}`,
