@@ -50,6 +50,8 @@ export const annotations = {
   enableInstancePprof: "alpha.cnpg.io/enableInstancePprof",
   /** Ours: on the primary Lease, JSON of `LeaseVoters` (safety protocol §1.1, §1.4). */
   leaseVoters: "cnpg-ts.dev/voters",
+  /** Seconds without a finished write after which a volume counts as dead; 0 = it is not probed. */
+  diskProbeSeconds: "cnpg-ts.dev/diskProbeSeconds",
 } as const;
 
 /** Prefix of the AppArmor annotations that are copied to pods; followed by a container name. */

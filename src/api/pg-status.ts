@@ -34,6 +34,18 @@ export interface PostgresStatus {
   isInstanceManagerUpgrading: boolean;
   sessionID: string;
   isPodReady: boolean;
+  /** What only our own instance manager tells. */
+  cnpgTs?: LeaseReport;
+}
+
+/** The primary Lease as an instance sees it. */
+export interface LeaseReport {
+  /** Empty when nobody holds it; absent when it was never read. */
+  holder?: string;
+  /** How long holder and renewal have been the same, in milliseconds. */
+  silentMs?: number;
+  /** The promise to a holder that can't renew. */
+  grant?: { holder: string; leftMs: number };
 }
 
 /** One row of `pg_stat_replication`; every value is text and left out when empty. */

@@ -2,6 +2,7 @@ import type { Lease } from "../api/generated/kubernetes.ts";
 import { annotations } from "../api/labels.ts";
 import { formatLeaseVoters, parseLeaseVoters } from "../api/lease-voters.ts";
 import { formatMicroTime } from "../api/micro-time.ts";
+import type { LeaseReport } from "../api/pg-status.ts";
 import { resources } from "../kube/resources.ts";
 import {
   compileLeaseTimings,
@@ -58,8 +59,11 @@ export interface PrimaryLeaseOptions {
   podUid: string;
   namespace: string;
   clusterName: string;
-  /** The right to write was proved anew or has other voters; called before anybody can make use of that. */
-  onRight?: (right: WriteRight) => void;
+  /**
+   * The right to write was proved anew or has other voters; called before anybody can make use of that. `undefined`: it was
+   * given back, PostgreSQL is no primary.
+   */
+  onRight?: (right: WriteRight | undefined) => void;
 }
 
 /** `former`: an earlier pod of the own name. */
@@ -150,31 +154,34 @@ export class PrimaryLease {
 
   /** Promises a holder that can't renew to leave the Lease alone, or says why not (safety protocol §1.3). */
   promise(request: PromiseRequest): PromiseAnswer {
-    const { podName, clock } = this.#options;
+    const { podName, clock, namespace, clusterName } = this.#options;
     const now = clock.monotonicMs();
     const grant = this.#bindingGrant(now);
     const isHolder = this.#held || this.#heldBefore;
     const record = this.#record;
     const answer = planPromise(
-      { me: podName, record, claiming: this.#claiming !== undefined, isHolder, grant },
+      {
+        cluster: `${namespace}/${clusterName}`,
+        me: podName,
+        record,
+        claiming: this.#claiming !== undefined,
+        isHolder,
+        grant,
+      },
       request,
     );
     if (answer.granted) this.#grant = grantOf(grant, request, now);
     return answer;
   }
 
-  /** The promise that binds now, and since when the record is as it is; for those who decide about a failover. */
-  report(): {
-    record: LeaseRecord | undefined;
-    silentMs: number | undefined;
-    grant: (Grant & { leftMs: number }) | undefined;
-  } {
+  /** The Lease as this instance sees it, for those who decide about a failover. */
+  report(): LeaseReport {
     const now = this.#options.clock.monotonicMs();
     const grant = this.#bindingGrant(now);
     return {
-      record: this.#record,
-      silentMs: this.#seen && now - this.#seen.at,
-      grant: grant && { ...grant, leftMs: grant.until - now },
+      ...(this.#record ? { holder: this.#record.holder } : {}),
+      ...(this.#seen ? { silentMs: Math.round(now - this.#seen.at) } : {}),
+      ...(grant ? { grant: { holder: grant.holder, leftMs: Math.round(grant.until - now) } } : {}),
     };
   }
 
@@ -268,10 +275,20 @@ export class PrimaryLease {
   async release(): Promise<void> {
     this.#wanted = false;
     this.#epoch += 1;
+    this.#right = undefined;
+    this.#options.onRight?.(undefined);
     if (!this.#heldBefore) return;
     this.#held = false;
     this.#heldBefore = false;
-    this.#right = undefined;
+    await this.#giveBack();
+  }
+
+  /**
+   * Gives back what an earlier runtime of this pod held, when every process that it left has SIGKILL pending: on a dead disk
+   * they may never be seen to end, but none of them gets to run any more.
+   */
+  async releaseKilled(): Promise<void> {
+    this.#options.onRight?.(undefined);
     await this.#giveBack();
   }
 

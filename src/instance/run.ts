@@ -4,6 +4,10 @@ import { loadServerCertificate } from "./certificates.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
 import { goArch, readExecutableHash, readPodUid } from "./identity.ts";
+import { probedHost } from "./isolation/probed-host.ts";
+import { askForPromise } from "./isolation/promise-client.ts";
+import { answerPromise } from "./isolation/promise-endpoint.ts";
+import { RightKeeper } from "./isolation/right-keeper.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { LocalSql } from "./local-sql.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
@@ -28,10 +32,15 @@ import { createRemoteServer, remoteHandler } from "./web/remote-server.ts";
 const followMs = 10_000;
 
 /** Runs one instance until the container has to end (reference: instance manager §3). */
-export async function runInstance(settings: InstanceSettings, host: PostmasterHost, output: LogOutput): Promise<void> {
+export async function runInstance(
+  settings: InstanceSettings,
+  parent: PostmasterHost,
+  output: LogOutput,
+): Promise<void> {
   const logger = output.logger.child({ logger: "instance-manager" });
   const context = await createInstanceContext(settings, logger);
   const { state, paths, files, kube } = context;
+  const host = probedHost(parent, context);
   const stop = new AbortController();
   const { signal } = stop;
 
@@ -69,6 +78,7 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
     podUid,
     namespace: settings.namespace,
     clusterName: settings.clusterName,
+    onRight: (right) => keeper.follow(right),
   });
   const postmaster = new Postmaster(context, host);
   let finished = false;
@@ -90,6 +100,21 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
   };
   const wake = () => reconciler.wake();
   const lifecycle = new Lifecycle({ context, postmaster, lease, wake, finish });
+  const keeper = new RightKeeper({
+    lease,
+    lifecycle,
+    host,
+    clock: context.clock,
+    random: context.random,
+    logger,
+    podName: settings.podName,
+    podUid,
+    cluster: `${settings.namespace}/${settings.clusterName}`,
+    isEnforced: () => state.cluster?.spec.probes?.liveness?.isolationCheck?.enabled ?? true,
+    isRunning: () => postmaster.pid !== undefined,
+    ask: (question, signal) => askForPromise(context, question, signal),
+    wake,
+  });
   const watch = new ClusterWatch(context, kube, () => {
     lifecycle.observeCluster();
     reconciler.wake();
@@ -104,9 +129,16 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
     state.isolated = isolated;
     lifecycle.observeCluster();
   });
-  const remote = createRemoteServer(remoteHandler({ context, status: statusCollector, probes }), {
-    tls: settings.statusTls,
-  });
+  const remote = createRemoteServer(
+    remoteHandler({
+      context,
+      status: statusCollector,
+      probes,
+      leaseReport: () => lease.report(),
+      promise: (request) => answerPromise({ context, promise: (question) => lease.promise(question) }, request),
+    }),
+    { tls: settings.statusTls },
+  );
   const metrics = createRemoteServer(metricsHandler(context, context.sql, sources), { tls: settings.metricsTls });
   const local = createLocalServer(localHandler(context, status));
   const wal = new WalServer(
@@ -133,10 +165,13 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
   await metrics.listen(settings.metricsPort);
   logger.info("Starting webserver", { address: `:${settings.statusPort}`, hasTLS: settings.statusTls });
 
-  if (hello.postmasterPid !== undefined) {
+  // None of them gets to run any more, though a dead disk may keep their end from being seen.
+  if (hello.killed === "disk") await lease.releaseKilled();
+  else if (hello.postmasterPid !== undefined) {
     lifecycle.adopt(hello.postmasterPid);
+    host.probe();
     // Unreadable files prove no standby, and a right that another one took must be found lost at once.
-    if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary();
+    if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary(hello.deadlineMs);
     reconciler.adopted();
   }
   if (hello.pendingSignal) terminate();
@@ -144,6 +179,7 @@ export async function runInstance(settings: InstanceSettings, host: PostmasterHo
 
   const background = [
     lease.run(signal),
+    keeper.run(signal),
     watch.run(signal),
     reconciler.run(signal),
     slots.run(signal),

@@ -1,7 +1,9 @@
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from "node:http";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { TLSSocket } from "node:tls";
+import type { LeaseReport } from "../../api/pg-status.ts";
 import type { InstanceContext } from "../instance-context.ts";
+import { promisePath } from "../isolation/promise-client.ts";
 import type { StatusCollector } from "../status.ts";
 import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, textAnswer } from "./http-answer.ts";
 import { checkOperator } from "./operator-auth.ts";
@@ -11,6 +13,10 @@ export interface RemoteServerDeps {
   context: InstanceContext;
   status: StatusCollector;
   probes: ProbeChecks;
+  /** What is told about the primary Lease beside the state of PostgreSQL. */
+  leaseReport: () => LeaseReport;
+  /** Answers a holder that asks for a promise. */
+  promise: (request: IncomingMessage) => Promise<HttpAnswer>;
 }
 
 /** Parts of the operator's interface that this version does not answer yet. */
@@ -32,7 +38,9 @@ export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
   return async (request, url) => {
     switch (url.pathname) {
       case "/pg/status":
-        return jsonAnswer(200, await deps.status.collect());
+        return jsonAnswer(200, { ...(await deps.status.collect()), cnpgTs: deps.leaseReport() });
+      case promisePath:
+        return deps.promise(request);
       case "/healthz":
         return deps.probes.liveness();
       case "/readyz":

@@ -2,6 +2,8 @@ import type { LeaseRecord } from "./lease.ts";
 
 /** What the holder of the primary Lease asks each voter while it can't renew (safety protocol §1.3). */
 export interface PromiseRequest {
+  /** Namespace and name of the cluster. */
+  cluster: string;
   /** Name of the instance that is asked: an address may lead to another one by now. */
   voter: string;
   holder: string;
@@ -27,6 +29,8 @@ export interface Grant {
 }
 
 export interface VoterView {
+  /** Namespace and name of the cluster. */
+  cluster: string;
   me: string;
   /** The Lease as it was last read or written; `undefined` when this process never saw it. */
   record: LeaseRecord | undefined;
@@ -43,7 +47,7 @@ const longestMs = 3_600_000;
 
 function refusal(view: VoterView, request: PromiseRequest): string | undefined {
   const { record } = view;
-  if (request.voter !== view.me) return `this is ${view.me}`;
+  if (request.cluster !== view.cluster || request.voter !== view.me) return `this is ${view.me} of ${view.cluster}`;
   if (!(request.durationMs > 0 && request.durationMs <= longestMs)) return "the duration is out of range";
   if (view.isHolder) return "this instance holds the lease itself";
   if (view.claiming) return "an acquisition of this instance's own is under way, or its outcome is not known";
@@ -112,8 +116,8 @@ export function parsePromiseRequest(text: string): PromiseRequest | null {
     return null;
   }
   if (typeof value !== "object" || value === null) return null;
-  const { voter, holder, holderUID, transitions, durationMs, nonce } = value;
-  const texts = [voter, holder, holderUID, nonce];
+  const { cluster, voter, holder, holderUID, transitions, durationMs, nonce } = value;
+  const texts = [cluster, voter, holder, holderUID, nonce];
   if (texts.some((text) => typeof text !== "string") || ![transitions, durationMs].every(Number.isFinite)) return null;
-  return { voter, holder, holderUID, transitions, durationMs, nonce } as PromiseRequest;
+  return { cluster, voter, holder, holderUID, transitions, durationMs, nonce } as PromiseRequest;
 }

@@ -133,3 +133,11 @@ test("timings have the reference's defaults", () => {
   expect(compileLeaseTimings(undefined)).toEqual(defaults);
   expect(compileLeaseTimings({ leaseDurationSeconds: 30 })).toEqual({ ...defaults, leaseDurationMs: 30_000 });
 });
+
+test("who has promised time to the holder waits, whatever the Lease says", () => {
+  for (const record of [heldByOther, released, fresh, mine])
+    expect(planLease({ ...base, record, unchangedMs: 60_000, promisedMs: 3_000 })).toMatchObject({
+      kind: "wait",
+      afterMs: 3_000,
+    });
+});

@@ -1,0 +1,30 @@
+import { planVolumeProbe } from "../../plan/instance/volume-probe.ts";
+import type { PostmasterHost } from "../../ports/postmaster-host.ts";
+import type { InstanceContext } from "../instance-context.ts";
+
+/** Has the volumes of a running PostgreSQL probed: a disk that hangs would keep a primary alive that can't write. */
+export function probedHost(host: PostmasterHost, context: InstanceContext): PostmasterHost & { probe(): void } {
+  const probe = () => {
+    const { folders, limitMs } = planVolumeProbe(context.state.cluster, context.settings);
+    host.probeVolumes(folders, limitMs);
+  };
+  return {
+    hello: () => host.hello(),
+    takeLogs: () => host.takeLogs(),
+    spawn: async (command) => {
+      const pid = await host.spawn(command);
+      probe();
+      return pid;
+    },
+    onPostmasterExit: (handler) =>
+      host.onPostmasterExit((exit) => {
+        handler(exit);
+        host.probeVolumes([], 0);
+      }),
+    setDeadline: (ms) => host.setDeadline(ms),
+    probeVolumes: (folders, limitMs) => host.probeVolumes(folders, limitMs),
+    exit: (code) => host.exit(code),
+    lost: host.lost,
+    probe,
+  };
+}

@@ -1,0 +1,82 @@
+import { request as httpsRequest } from "node:https";
+import { ports } from "../../api/constants.ts";
+import type { PromiseRequest } from "../../plan/instance/promise.ts";
+import type { InstanceContext } from "../instance-context.ts";
+
+/** Path of the promises on the remote server; managers without it answer 404 and promise nothing. */
+export const promisePath = "/cnpg-ts/promise";
+/** Longest answer that is read, in bytes. */
+const longestAnswer = 16_384;
+
+export interface PeerAddress {
+  host: string;
+  port: number;
+}
+
+/** Where an instance can be asked, as the Cluster told last; `CNPG_TS_PEER_ADDRESSES` (`name=host:port,…`) goes before it. */
+export function addressOf(context: InstanceContext, name: string): PeerAddress | undefined {
+  const given = context.settings.environment["CNPG_TS_PEER_ADDRESSES"] ?? "";
+  for (const entry of given.split(",")) {
+    const [, peer, host, port] = /^(.+)=(.+):(\d+)$/.exec(entry) ?? [];
+    if (peer === name && host) return { host, port: Number(port) };
+  }
+  const ip = context.state.cluster?.status?.instancesReportedState?.[name]?.ip;
+  return ip ? { host: ip, port: ports.status } : undefined;
+}
+
+/** Asks one voter for its promise over mutual TLS; rejects when there is no answer of one. */
+export async function askForPromise(
+  context: InstanceContext,
+  question: PromiseRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const address = addressOf(context, question.voter);
+  if (!address) throw new Error(`the address of ${question.voter} is not known`);
+  const { files, paths } = context;
+  const read = (name: string) => files.read(`${paths.certificates}/${name}`);
+  const [ca, cert, key] = await Promise.all([
+    read("server-ca.crt"),
+    read("streaming_replica.crt"),
+    read("streaming_replica.key"),
+  ]);
+  if (!ca || !cert || !key) throw new Error("the certificates for a question to a peer are missing");
+  return JSON.parse(await post(address, { ca, cert, key }, JSON.stringify(question), signal)) as unknown;
+}
+
+function post(
+  { host, port }: PeerAddress,
+  tls: { ca: string; cert: string; key: string },
+  body: string,
+  signal: AbortSignal,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const call = httpsRequest(
+      {
+        host,
+        port,
+        path: promisePath,
+        method: "POST",
+        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+        minVersion: "TLSv1.3",
+        agent: false,
+        ...tls,
+        // Instances are reached by address, their certificate names Services: the chain alone is checked.
+        checkServerIdentity: () => undefined,
+        signal,
+      },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          text += chunk;
+          if (text.length > longestAnswer) call.destroy(new Error(`${host} answers too much`));
+        });
+        response.on("error", reject);
+        response.on("end", () =>
+          response.statusCode === 200 ? resolve(text) : reject(new Error(`${host} answered ${response.statusCode}`)),
+        );
+      },
+    );
+    call.on("error", reject);
+    call.end(body);
+  });
+}
