@@ -10,6 +10,7 @@ import { createAdmissionGuard } from "./admission-guard.ts";
 import { createClusterReconciler } from "./cluster-controller.ts";
 import type { ExecutorOptions } from "./execute.ts";
 import { createLeadership } from "./leadership.ts";
+import { LeaseSilence } from "./lease-silence.ts";
 import { loadSettings } from "./load-settings.ts";
 import { createClusterObserver } from "./observe.ts";
 import { gatherFacts } from "./operator-facts.ts";
@@ -55,6 +56,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
       rolloutSlot = { cluster, instance, atMs: clock.now() };
     },
   };
+  const leaseSilence = new LeaseSilence({ leases: stores.leases, clock, enqueue: (key) => queue.add(key) });
   const observer = createClusterObserver({
     api,
     stores,
@@ -62,6 +64,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     facts: facts.operator,
     rolloutSlot: () => rolloutSlot,
     podMonitors: facts.podMonitors,
+    leaseSilence,
   });
   const guard = createAdmissionGuard(facts.operator.context);
   const queue = createWorkQueue({ name: "cluster", clock, metrics: metrics.forQueue("cluster") });
@@ -101,6 +104,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
       unsubscribe();
     },
   });
+  groups.add("leader", { name: "silent leases", run: (stop) => leaseSilence.run(stop) });
   groups.add("leader", controller);
   groups.add(
     "others",

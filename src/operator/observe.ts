@@ -9,6 +9,7 @@ import { inspectAuthority, inspectLeaf, secretText } from "../pki/inspect.ts";
 import type { ObservedCluster, OperatorFacts, PolledInstance, RolloutSlot } from "../plan/cluster/observed.ts";
 import { isActivePod, isReadyPod } from "../plan/cluster/pods.ts";
 import { isKubeError, type KubeApi, type KubeObject } from "../ports/kube-api.ts";
+import type { LeaseSilence } from "./lease-silence.ts";
 import type { StatusClient } from "./status-client.ts";
 import type { OperatorStores } from "./stores.ts";
 
@@ -20,6 +21,8 @@ export interface ObserverOptions {
   rolloutSlot(): RolloutSlot | undefined;
   /** Whether the API server knows PodMonitors. */
   podMonitors: boolean;
+  /** How long the primary Leases have been the same. */
+  leaseSilence?: LeaseSilence;
 }
 
 /** Turns the world, as far as one cluster is concerned, into one value. */
@@ -65,7 +68,8 @@ export function createClusterObserver(options: ObserverOptions): ClusterObserver
       roles: byName(stores.roles.list(namespace)),
       roleBindings: byName(stores.roleBindings.list(namespace)),
       budgets: byName(stores.podDisruptionBudgets.list(namespace)),
-      lease,
+      lease: lease.object,
+      ...(lease.unchangedMs === undefined ? {} : { leaseUnchangedMs: lease.unchangedMs }),
       failoverQuorum: stores.failoverQuorums.get({ namespace, name }),
       poolers: stores.poolers.list(namespace).filter((it) => it.spec.cluster.name === name),
       databaseRoles: stores.databaseRoles.list(namespace).filter((it) => it.spec.cluster.name === name),
@@ -103,13 +107,18 @@ export function matchAnswers(polled: readonly PolledInstance[], observed: Observ
 
 /** The store holds labelled Leases only; one without the label may still be in the way, so absence is asked for. */
 async function observeLease(
-  { api, stores }: ObserverOptions,
+  { api, stores, leaseSilence }: ObserverOptions,
   namespace: string,
   name: string,
   signal: AbortSignal,
-): Promise<Lease | undefined> {
+): Promise<{ object: Lease | undefined; unchangedMs: number | undefined }> {
   const known = stores.leases.get({ namespace, name });
-  return known ?? getOrUndefined(api.get(resources.leases, { namespace, name }, { signal }));
+  const read = () => getOrUndefined(api.get(resources.leases, { namespace, name }, { signal }));
+  if (!known) return { object: await read(), unchangedMs: undefined };
+  if (!leaseSilence?.isSilent(known)) return { object: known, unchangedMs: leaseSilence?.unchangedMs(known) };
+  // The store may be the one that hears nothing.
+  const live = await read();
+  return { object: live, unchangedMs: live && leaseSilence.unchangedMs(live) };
 }
 
 async function observeServiceAccounts(

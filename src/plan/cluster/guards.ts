@@ -3,6 +3,7 @@ import { isFirstBoot } from "./instance-jobs.ts";
 import type { PolledInstance } from "./observed.ts";
 import { type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
 import { isStoppedByFullDisk } from "./pods.ts";
+import { concludePrimaryLost } from "./silent-lease.ts";
 
 const communicationReason =
   "Communication issue detected: The operator was unable to receive the status from all the ready instances. " +
@@ -48,6 +49,7 @@ export function waitForReadiness(pass: Pass, sorted: readonly PolledInstance[]):
   if (!currentPrimary || currentPrimary !== targetPrimary) return null;
   const primary = sorted.find((it) => it.name === currentPrimary);
   if (primary?.kind !== "silent" || !primary.ready) return null;
+  if (concludePrimaryLost(pass, sorted) !== null) return null;
   recordEvent(
     pass,
     "Warning",

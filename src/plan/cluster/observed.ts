@@ -96,6 +96,8 @@ export interface ObservedCluster {
   roleBindings: ByName<RoleBinding>;
   budgets: ByName<PodDisruptionBudget>;
   lease: Lease | undefined;
+  /** How long the Lease has been seen unchanged, by a live read at the end, in milliseconds; absent = not known. */
+  leaseUnchangedMs?: number;
   failoverQuorum: FailoverQuorum | undefined;
   poolers: readonly Pooler[];
   databaseRoles: readonly DatabaseRole[];
