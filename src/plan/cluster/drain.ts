@@ -4,6 +4,7 @@ import { phases } from "../../api/phases.ts";
 import { ineligibility } from "./election.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 import { flushStatus, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
+import { leaseVoters } from "./primary-lease.ts";
 
 /** Whether a node is being emptied: cordoned, or marked by one of the taints that announce it. */
 export function isDrained(node: Node, drainTaints: readonly string[]): boolean {
@@ -53,7 +54,8 @@ function isNodeDrained(pass: Pass, name: string | undefined): boolean {
 function isSuccessor(pass: Pass, it: PolledInstance): boolean {
   if (it.kind !== "answered" || !it.ready || !it.status.isWalReceiverActive) return false;
   if (isNodeDrained(pass, it.pod.spec?.nodeName)) return false;
-  return ineligibility(it, isFenced(parseFencing(pass.cluster), it.name), pass.status.timelineID) === null;
+  const isFencedHere = isFenced(parseFencing(pass.cluster), it.name);
+  return ineligibility(it, isFencedHere, pass.status.timelineID, leaseVoters(pass)) === null;
 }
 
 /** With every instance on the drained node there is nothing to wait for: the first to come back elsewhere will do. */

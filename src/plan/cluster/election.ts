@@ -47,11 +47,13 @@ function position(text: string | undefined): bigint {
 /**
  * Why an instance may not be promoted; `null` when it may. `knownTimeline` is the newest timeline that a primary of the
  * cluster ever reported: a primary below it missed a promotion, and whatever was committed after that it does not have.
+ * `voters` are those of the primary Lease, if it names any: nobody else can take it, so nobody else is worth naming.
  */
 export function ineligibility(
   instance: AnsweredInstance,
   isFencedHere: boolean,
   knownTimeline: number | undefined,
+  voters: readonly string[],
 ): string | null {
   const { isPrimary, timeLineID } = instance.status;
   if (isPrimary && (timeLineID ?? 0) < (knownTimeline ?? 0)) return "it is a primary of an older timeline";
@@ -59,6 +61,7 @@ export function ineligibility(
   if (instance.status.mightBeUnavailable) return "it may be unavailable";
   if (instance.status.isPgRewindRunning) return "it is being rewound";
   if (instance.pod.metadata.deletionTimestamp) return "its pod is being removed";
+  if (voters.length > 0 && !voters.includes(instance.name)) return "the primary lease does not list it as a voter";
   return null;
 }
 

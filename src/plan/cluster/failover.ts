@@ -8,6 +8,7 @@ import { checkFailoverQuorum } from "./failover-quorum.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 import { flushStatus, lookAgain, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
 import { isActivePod, isAlivePod, startProblem } from "./pods.ts";
+import { leaseVoters } from "./primary-lease.ts";
 import { type PrimaryState, planUnhealthyLabel, primaryState } from "./roles.ts";
 import { formatMicroTime } from "./timestamps.ts";
 
@@ -115,7 +116,7 @@ function chooseSuccessor(pass: Pass, current: string, sorted: readonly PolledIns
     (it): it is AnsweredInstance =>
       it.kind === "answered" &&
       it.name !== current &&
-      ineligibility(it, isFenced(fencing, it.name), pass.status.timelineID) === null,
+      ineligibility(it, isFenced(fencing, it.name), pass.status.timelineID, leaseVoters(pass)) === null,
   );
 }
 

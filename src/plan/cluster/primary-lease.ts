@@ -1,8 +1,14 @@
+import { parseLeaseVoters } from "../../api/lease-voters.ts";
 import { buildFailoverQuorum, planLease, wantsFailoverQuorum } from "../../build/lease.ts";
 import { ownsObject } from "../../build/metadata.ts";
 import { refTo } from "./actions.ts";
 import type { Problem } from "./auxiliary.ts";
 import type { Pass } from "./pass.ts";
+
+/** Who may take the primary Lease as far as it says so; empty when it keeps no list. */
+export function leaseVoters(pass: Pass): readonly string[] {
+  return (pass.observed.lease && parseLeaseVoters(pass.observed.lease)?.voters) ?? [];
+}
 
 /** The Lease that says who may write: it only has to be there and to be ours, its content is the instances'. */
 export function planPrimaryLease(pass: Pass): Problem[] {

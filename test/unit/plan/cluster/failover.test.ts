@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
 import type { Node, Pod } from "../../../../src/api/generated/kubernetes.ts";
+import { annotations } from "../../../../src/api/labels.ts";
+import { formatLeaseVoters } from "../../../../src/api/lease-voters.ts";
 import type { PostgresStatus } from "../../../../src/api/pg-status.ts";
 import { phases } from "../../../../src/api/phases.ts";
 import type { ObservedCluster, PolledInstance } from "../../../../src/plan/cluster/observed.ts";
@@ -66,6 +68,22 @@ describe("a lost primary", () => {
     const chosen = plan({ ...later.cluster, status: again.status }, later.observed);
     expect(stepsOf(chosen.actions)).toEqual(["event FailoverTarget"]);
     expect(chosen.status.targetPrimary).toBe("c-2");
+  });
+
+  it.each([
+    ["the one voter left, whoever has more WAL", ["c-1", "c-3"], "c-3"],
+    ["nobody when no voter is left: nobody else could take the lease", ["c-1"], "c-1"],
+    ["the first when the lease keeps no list", undefined, "c-2"],
+  ])("is followed by %s", (_name, voters, successor) => {
+    const lost = withoutPrimary({ "c-2": { receivedLsn: "0/FF000000" } });
+    const lease = lost.observed.lease as NonNullable<ObservedCluster["lease"]>;
+    const listed = voters && { [annotations.leaseVoters]: formatLeaseVoters({ voters, holderUID: "uid" }) };
+    const metadata = { ...lease.metadata, annotations: { ...lease.metadata.annotations, ...listed } };
+    const observed = { ...lost.observed, lease: { ...lease, metadata } };
+    const result = plan(lost.cluster, observed);
+    expect(result.status.targetPrimary).toBe(successor);
+    const heals = stepsOf(result.actions).some((step) => step === "createPod c-1");
+    expect(heals).toBe(successor === "c-1");
   });
 
   it("is never followed by a primary of an older timeline, whatever WAL that one has", () => {
