@@ -41,6 +41,8 @@ export interface StoreAccess {
   describe(reference: StoreReference): Promise<StoreFacts>;
   /** A client of its own; the caller closes it. */
   open(facts: StoreFacts, purpose: StorePurpose): Promise<ObjectStore>;
+  /** Forgets the credentials: the store refused them, so they may have been replaced a moment ago. */
+  forget(facts: StoreFacts): void;
 }
 
 export interface StoreAccessDeps {
@@ -70,6 +72,11 @@ export function createStoreAccess(deps: StoreAccessDeps): StoreAccess {
         return await createObjectStore(connection, deps.env, encryptionFor(configuration, purpose));
       } catch (error) {
         throw refused(deps, object.metadata.name ?? "", error instanceof Error ? error.message : String(error));
+      }
+    },
+    forget({ configuration }) {
+      for (const { name } of listSecretKeys(configuration)) {
+        deps.reader.forget(resources.secrets, { namespace: deps.namespace, name });
       }
     },
   };

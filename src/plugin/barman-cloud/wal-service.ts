@@ -20,7 +20,7 @@ import { chooseRestoreSource } from "./restore-source.ts";
 import { SharedResource } from "./shared-resource.ts";
 import type { StoreAccess, StoreFacts } from "./store-access.ts";
 import type { WalBound } from "./wal-bound.ts";
-import { withWalStatus } from "./wal-failure.ts";
+import { withFreshCredentials, withWalStatus } from "./wal-failure.ts";
 
 export interface WalDeps {
   access: StoreAccess;
@@ -62,16 +62,16 @@ export function createWalService(deps: WalDeps): RunningWalService {
         const facts = await deps.access.describe(requireOwn(cluster));
         const markerPath = deps.pgData === "" ? undefined : `${deps.pgData}/${emptyCheckMarker}`;
         const checkEmpty = checkEmptyWalArchive ?? (await wantsEmptyCheck(cluster, markerPath, deps.files));
-        await archiver.use(
-          `${facts.fingerprint} ${folderOf(sourceFileName)}`,
-          () => openArchiver(facts, sourceFileName, deps),
-          ({ engine }) =>
-            engine.archive({
-              path: sourceFileName,
-              checkEmpty,
-              lookAhead: cluster.status?.currentPrimary === deps.podName,
-              ...(markerPath === undefined ? {} : { markerPath }),
-            }),
+        const request = {
+          path: sourceFileName,
+          checkEmpty,
+          lookAhead: cluster.status?.currentPrimary === deps.podName,
+          ...(markerPath === undefined ? {} : { markerPath }),
+        };
+        const open = () => openArchiver(facts, sourceFileName, deps);
+        const which = `${facts.fingerprint} ${folderOf(sourceFileName)}`;
+        await withFreshCredentials(deps.access, facts, () =>
+          archiver.use(which, open, ({ engine }) => engine.archive(request)),
         );
       }),
     restore: ({ cluster, sourceWalName, destinationFileName, mode }) =>
@@ -80,16 +80,11 @@ export function createWalService(deps: WalDeps): RunningWalService {
         const source = chooseRestoreSource(cluster, readClusterStores(cluster), deps.podName);
         if (!source) throw new StatusError("FAILED_PRECONDITION", checkOwnStore(cluster) ?? noStore(cluster));
         const facts = await deps.access.describe(source.store);
-        await restorer.use(
-          facts.fingerprint,
-          () => openRestorer(facts, deps),
-          ({ engine }) =>
-            engine.restore({
-              name: sourceWalName,
-              destination: destinationFileName,
-              streamingAvailable: source.streamingAvailable,
-              mode,
-            }),
+        const { streamingAvailable } = source;
+        const request = { name: sourceWalName, destination: destinationFileName, streamingAvailable, mode };
+        const open = () => openRestorer(facts, deps);
+        await withFreshCredentials(deps.access, facts, () =>
+          restorer.use(facts.fingerprint, open, ({ engine }) => engine.restore(request)),
         );
       }),
     async status(cluster) {
