@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import { updateWindows } from "../../../../src/plugin/barman-cloud/recovery-window.ts";
+import { aBackup, aCatalog } from "../../../support/backup-catalog.ts";
+
+const oneDay = aCatalog([
+  aBackup("20260501T020000", { end: "2026-05-01 03:00:00.750+00:00" }),
+  aBackup("20260502T020000", { end: "2026-05-02 03:00:00+00:00" }),
+  aBackup("20260503T020000", { status: "FAILED", end: "2026-05-03 03:00:00+00:00" }),
+]);
+
+describe("the recovery window of a server", () => {
+  test("runs from the end of the oldest finished backup; a failed one is none", () => {
+    expect(updateWindows({}, "orders", { kind: "catalog", catalog: oneDay })).toEqual({
+      orders: { firstRecoverabilityPoint: "2026-05-01T03:00:00Z", lastSuccessfulBackupTime: "2026-05-02T03:00:00Z" },
+    });
+  });
+
+  test("keeps what it knows of failures and of other servers", () => {
+    const before = {
+      other: { firstRecoverabilityPoint: "2025-01-01T00:00:00Z" },
+      orders: { lastFailedBackupTime: "x" },
+    };
+    const after = updateWindows(before, "orders", { kind: "catalog", catalog: aCatalog([]) });
+    expect(after).toBe(before);
+    expect(updateWindows(before, "orders", { kind: "failed", atMs: Date.parse("2026-05-04T00:00:00.9Z") })).toEqual({
+      other: before.other,
+      orders: { lastFailedBackupTime: "2026-05-04T00:00:00Z" },
+    });
+  });
+
+  test("loses its points when no backup is left", () => {
+    const before = updateWindows({}, "orders", { kind: "catalog", catalog: oneDay });
+    expect(updateWindows(before, "orders", { kind: "catalog", catalog: aCatalog([]) })).toEqual({ orders: {} });
+  });
+});
