@@ -9,6 +9,9 @@ export const programs = {
   "operator.cjs": join(repository, "src", "bin", "operator.ts"),
 } as const;
 
+/** The plugin's program, which has an image of its own. */
+export const pluginProgram = join(repository, "src", "bin", "barman-cloud.ts");
+
 /**
  * Bundles one program into a single CommonJS text; so a program may not wait at its top level.
  *
