@@ -2,6 +2,7 @@ import { Readable, type Transform } from "node:stream";
 import { promisify } from "node:util";
 import { constants, createGunzip, createZstdCompress, createZstdDecompress, gzip as gzipCallback } from "node:zlib";
 import { type CompressionName, compressions } from "../barman/compression.ts";
+import { gzipStream } from "./gzip-stream.ts";
 
 const gzip = promisify(gzipCallback);
 /** Few, large outputs: each one is a turn of the event loop. */
@@ -57,6 +58,17 @@ export function compressWal(
     case "snappy":
       throw new UnsupportedCompressionError(compression, "compress");
   }
+}
+
+/** Compresses an archive into one stream, whatever the compression: some readers stop at the end of the first. */
+export function compressArchive(
+  pieces: AsyncIterable<Uint8Array>,
+  compression: CompressionName | undefined,
+  options: CompressOptions = {},
+): AsyncIterable<Uint8Array> {
+  if (compression !== "gzip") return compressWal(pieces, compression, options);
+  const level = options.level ?? compressions.gzip.levels?.medium ?? constants.Z_DEFAULT_COMPRESSION;
+  return gzipStream(pieces, { level, parallel: options.parallel ?? 1 });
 }
 
 /** Decompresses a stream of one compression; a stream that ends early or is damaged fails with `CorruptStreamError`. */
