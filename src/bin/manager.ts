@@ -96,12 +96,12 @@ function addWal(program: Command): void {
   const walFlags = (command: Command) => addLogFlags(command).option("--pod-name <name>").option("--pg-data <folder>");
   walFlags(program.command("wal-archive").argument("<name>")).action(async (name: string) => {
     const { walCommand } = await import("../instance/wal/wal-command.ts");
-    await walCommand(["wal-archive", name]);
+    process.exitCode = await walCommand(["wal-archive", name]);
   });
   walFlags(program.command("wal-restore").argument("<name>").argument("<destination>")).action(
     async (name: string, destination: string) => {
       const { walCommand } = await import("../instance/wal/wal-command.ts");
-      await walCommand(["wal-restore", name, destination]);
+      process.exitCode = await walCommand(["wal-restore", name, destination]);
     },
   );
 }
@@ -155,7 +155,7 @@ async function main(): Promise<number> {
   override(program);
   try {
     await program.parseAsync(process.argv);
-    return 0;
+    return Number(process.exitCode ?? 0);
   } catch (error) {
     // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;

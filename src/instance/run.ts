@@ -13,6 +13,7 @@ import { LocalSql } from "./local-sql.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
 import type { LogOutput } from "./logging.ts";
 import { metricsHandler, QuerySources } from "./metrics-server.ts";
+import { createPodPlugins } from "./plugins/pod-plugins.ts";
 import { Postmaster } from "./postmaster.ts";
 import { PrimaryLease } from "./primary-lease.ts";
 import { createClusterStatusWriter } from "./reconcile/cluster-status.ts";
@@ -22,8 +23,7 @@ import { SecretReader } from "./secret-reader.ts";
 import type { InstanceSettings } from "./settings.ts";
 import { quitSidecars } from "./sidecars.ts";
 import { StatusCollector } from "./status.ts";
-import { WalRequests } from "./wal/wal-requests.ts";
-import { WalServer } from "./wal/wal-server.ts";
+import { createInstanceWal } from "./wal/create-wal.ts";
 import { createLocalServer, localHandler } from "./web/local-server.ts";
 import { ProbeChecks } from "./web/probe-checks.ts";
 import { createRemoteServer, remoteHandler } from "./web/remote-server.ts";
@@ -69,6 +69,7 @@ export async function runInstance(
     arch: goArch(),
   };
   const secrets = new SecretReader(kube, context.clock, settings.namespace);
+  const plugins = createPodPlugins({ ...context, environment: settings.environment });
   const lease = new PrimaryLease({
     kube,
     clock: context.clock,
@@ -141,10 +142,7 @@ export async function runInstance(
   );
   const metrics = createRemoteServer(metricsHandler(context, context.sql, sources), { tls: settings.metricsTls });
   const local = createLocalServer(localHandler(context, status));
-  const wal = new WalServer(
-    new WalRequests({ podName: settings.podName, cluster: () => state.cluster, clock: context.clock, status, logger }),
-    logger,
-  );
+  const wal = createInstanceWal(context, { status, plugins });
   const applyCertificate = () => {
     if (!state.serverCertificate) return;
     remote.setCertificate(state.serverCertificate);
@@ -159,7 +157,7 @@ export async function runInstance(
 
   await loadServerCertificate(context);
   applyCertificate();
-  await wal.listen(files, paths.walSocket);
+  await wal.server.listen(files, paths.walSocket);
   await remote.listen(settings.statusPort);
   await local.listen(settings.localPort);
   await metrics.listen(settings.metricsPort);

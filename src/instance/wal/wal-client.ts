@@ -12,7 +12,8 @@ export function askWalServer(socketPath: string, fields: readonly string[]): Pro
     socket.on("data", (chunk) => {
       const [frame] = reader.push(chunk);
       if (!frame) return;
-      resolve({ code: frame[0] === "0" ? 0 : 1, message: frame[1] ?? "" });
+      const code = Number(frame[0]);
+      resolve({ code: Number.isInteger(code) ? code : 1, message: frame[1] ?? "" });
       socket.end();
     });
     socket.on("error", (error) => fail(`the instance manager does not answer: ${error.message}`));

@@ -2,11 +2,12 @@ import { readdir } from "node:fs/promises";
 import { paths } from "../../api/constants.ts";
 import { askWalServer } from "./wal-client.ts";
 
-/** `wal-archive` and `wal-restore` without the launcher: asks the resident manager and fails as it says. */
-export async function walCommand(fields: readonly string[]): Promise<void> {
+/** `wal-archive` and `wal-restore` without the launcher: asks the resident manager; gives the exit code that it says. */
+export async function walCommand(fields: readonly string[]): Promise<number> {
   const scratch = process.env["CNPG_TS_ROOT"] || paths.scratch;
   const answer = await askWalServer(`${scratch}/ipc/wal.sock`, [...fields, process.cwd()]);
-  if (answer.code !== 0) throw new Error(answer.message || `${fields[0]} ${fields[1]}: not found`);
+  if (answer.code !== 0) process.stderr.write(`${answer.message || `${fields[0]} ${fields[1]}: not found`}\n`);
+  return answer.code;
 }
 
 /** `show wal-archive-queue`: names of the WAL files that wait to be archived. Never fails. */

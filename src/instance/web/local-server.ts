@@ -1,20 +1,9 @@
 import { createServer } from "node:http";
 import type { InstanceContext } from "../instance-context.ts";
 import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
+import { archivingCondition } from "../wal/archiving-condition.ts";
 import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, readBody, textAnswer } from "./http-answer.ts";
 import { close, listen } from "./remote-server.ts";
-
-/** The condition that tells how WAL archiving goes. */
-export function archivingCondition(error: string) {
-  return error === ""
-    ? {
-        type: "ContinuousArchiving",
-        status: "True" as const,
-        reason: "ContinuousArchivingSuccess",
-        message: "Continuous archiving is working",
-      }
-    : { type: "ContinuousArchiving", status: "False" as const, reason: "ContinuousArchivingFailing", message: error };
-}
 
 async function reportArchiving(status: ClusterStatusWriter, body: string): Promise<HttpAnswer> {
   let error: unknown;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { withCondition } from "../../../src/instance/reconcile/cluster-status.ts";
 import { compileExclusion } from "../../../src/instance/reconcile/slot-replicator.ts";
-import { archivingCondition } from "../../../src/instance/web/local-server.ts";
+import { archivingCondition } from "../../../src/instance/wal/archiving-condition.ts";
 import { checkOperator } from "../../../src/instance/web/operator-auth.ts";
 
 describe("checkOperator", () => {

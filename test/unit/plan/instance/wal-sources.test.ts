@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../../../src/api/generated/cluster.ts";
+import { chooseArchiver, chooseInTreeSource, restorePlugins } from "../../../../src/plan/instance/wal-sources.ts";
+
+const store = { destinationPath: "s3://b/" };
+
+function cluster(spec: Partial<Cluster["spec"]>, status: Cluster["status"] = {}): Cluster {
+  return { metadata: { name: "c" }, spec, status } as Cluster;
+}
+
+const can = (name: string, ...walCapabilities: string[]) => ({
+  pluginStatus: [{ name, version: "1", walCapabilities }],
+});
+
+describe("archiver", () => {
+  test.each<[string, Cluster, object]>([
+    ["nobody", cluster({}), { kind: "none" }],
+    ["the store", cluster({ backup: { barmanObjectStore: store } }), { kind: "objectStore" }],
+    [
+      "the marked plugin alone",
+      cluster({ plugins: [{ name: "p" }, { name: "q", isWALArchiver: true }] }),
+      { kind: "plugin", plugin: "q" },
+    ],
+    [
+      "a disabled plugin is none",
+      cluster({ plugins: [{ name: "q", isWALArchiver: true, enabled: false }] }),
+      { kind: "none" },
+    ],
+    ["a plugin of which nothing is known", cluster({ plugins: [{ name: "p" }] }), { kind: "perhaps", plugins: ["p"] }],
+    [
+      "a plugin that archives though it is not marked",
+      cluster({ plugins: [{ name: "p" }] }, can("p", "TYPE_ARCHIVE_WAL")),
+      { kind: "perhaps", plugins: ["p"] },
+    ],
+    ["a plugin that does not archive", cluster({ plugins: [{ name: "p" }] }, can("p")), { kind: "none" }],
+    [
+      "a store before unmarked plugins",
+      cluster({ plugins: [{ name: "p" }], backup: { barmanObjectStore: store } }),
+      { kind: "objectStore" },
+    ],
+  ])("%s", (_name, given, expected) => {
+    expect(chooseArchiver(given)).toEqual(expected);
+  });
+});
+
+describe("plugins to restore from", () => {
+  test.each<[string, Cluster, object]>([
+    ["none", cluster({}), []],
+    [
+      "the archiver's answer counts",
+      cluster({ plugins: [{ name: "p", isWALArchiver: true }] }),
+      [{ name: "p", required: true }],
+    ],
+    [
+      "an unknown plugin is asked if it is there",
+      cluster({ plugins: [{ name: "p" }] }),
+      [{ name: "p", required: false }],
+    ],
+    ["one that can't is not", cluster({ plugins: [{ name: "p" }] }, can("p", "TYPE_ARCHIVE_WAL")), []],
+    [
+      "external clusters, each plugin once, by name",
+      cluster({
+        plugins: [{ name: "q" }],
+        bootstrap: { recovery: { source: "from" } },
+        externalClusters: [
+          { name: "from", plugin: { name: "q" } },
+          { name: "other", plugin: { name: "a" } },
+          { name: "off", plugin: { name: "b", enabled: false } },
+        ],
+      }),
+      [
+        { name: "a", required: false },
+        { name: "q", required: true },
+      ],
+    ],
+  ])("%s", (_name, given, expected) => {
+    expect(restorePlugins(given)).toEqual(expected);
+  });
+});
+
+describe("in-tree source", () => {
+  const external = { name: "src", barmanObjectStore: store };
+  const replica = { replica: { enabled: true, source: "src" }, externalClusters: [external] };
+
+  test("a standby reads the own archive, under the cluster's name, and may stream", () => {
+    const given = cluster({ backup: { barmanObjectStore: store } }, { currentPrimary: "c-2" });
+    expect(chooseInTreeSource(given, "c-1")).toMatchObject({
+      kind: "archive",
+      archive: { serverName: "c", field: "spec.backup.barmanObjectStore" },
+      streamingAvailable: true,
+    });
+  });
+
+  test("the primary has nobody to stream from", () => {
+    const given = cluster({ backup: { barmanObjectStore: { ...store, serverName: "s" } } }, { currentPrimary: "c-1" });
+    expect(chooseInTreeSource(given, "c-1")).toMatchObject({
+      archive: { serverName: "s" },
+      streamingAvailable: false,
+    });
+  });
+
+  test("a designated primary reads its source, under the external cluster's name", () => {
+    expect(chooseInTreeSource(cluster(replica, { currentPrimary: "c-1" }), "c-1")).toMatchObject({
+      archive: { serverName: "src" },
+      streamingAvailable: false,
+    });
+    const streaming = cluster(
+      { ...replica, externalClusters: [{ ...external, connectionParameters: { host: "h" } }] },
+      { currentPrimary: "c-1" },
+    );
+    expect(chooseInTreeSource(streaming, "c-1")).toMatchObject({ streamingAvailable: true });
+  });
+
+  test("its other instances read the own archive, or nothing", () => {
+    expect(chooseInTreeSource(cluster(replica, { currentPrimary: "c-2" }), "c-1")).toEqual({ kind: "none" });
+  });
+
+  test("a source that is not there is told, not taken for an empty archive", () => {
+    const given = cluster({ replica: { enabled: true, source: "gone" } }, { currentPrimary: "c-1" });
+    expect(chooseInTreeSource(given, "c-1")).toEqual({
+      kind: "invalid",
+      reason: 'spec.replica.source "gone" is not among spec.externalClusters; add it there',
+    });
+  });
+
+  test("before there is a primary the bootstrap's source is read", () => {
+    const given = cluster({ bootstrap: { recovery: { source: "src" } }, externalClusters: [external] });
+    expect(chooseInTreeSource(given, "c-1")).toMatchObject({
+      archive: { serverName: "src" },
+      streamingAvailable: false,
+    });
+  });
+});
