@@ -9,10 +9,14 @@ import { cacheFolder, hashFile, hashText, repository } from "./cache.ts";
 import { runCommand } from "./command.ts";
 import { chooseEngine, type ImageEngine } from "./engine.ts";
 import { withFileLock } from "./lock.ts";
+import { buildPluginRuntime, layOutPluginRoot } from "./plugin-root.ts";
 import { buildRuntime, readManifest } from "./runtime.ts";
 
 /** Name of the operator's image in the local cluster. */
 export const operatorImage = "localhost/cnpg-ts:dev";
+
+/** Name of the barman-cloud plugin's image, which is also that of its sidecar, in the local cluster. */
+export const pluginImage = "localhost/plugin-barman-cloud:dev";
 
 /** Name of the PostgreSQL image of a major version in the local cluster. */
 export const postgresImage = (major: PostgresMajor): string => `localhost/postgresql:${major}`;
@@ -39,7 +43,7 @@ interface Recipe {
 }
 
 /**
- * Makes the archives of our images, side by side, and gives them in the order operator, PostgreSQL 17, PostgreSQL 18.
+ * Makes the archives of our images, side by side, and gives them in the order operator, plugin, PostgreSQL 17, PostgreSQL 18.
  *
  * Archives are kept by the hash of what goes in: unchanged inputs cost no build.
  */
@@ -54,6 +58,7 @@ export async function ensureImageArchives(options: ImageArchivesOptions = {}): P
   const majors = (Object.keys(suites) as PostgresMajor[]).filter((major) => wanted(postgresImage(major)));
   const recipes = [
     ...(wanted(operatorImage) ? [operatorRecipe(log)] : []),
+    ...(wanted(pluginImage) ? [pluginRecipe(log)] : []),
     ...majors.map((major) => postgresRecipe(major, log)),
   ];
   const unknown = options.only?.filter((name) => !known.includes(name)) ?? [];
@@ -66,7 +71,7 @@ export async function ensureImageArchives(options: ImageArchivesOptions = {}): P
   });
 }
 
-const known = [operatorImage, ...(Object.keys(suites) as PostgresMajor[]).map(postgresImage)];
+const known = [operatorImage, pluginImage, ...(Object.keys(suites) as PostgresMajor[]).map(postgresImage)];
 
 async function ensureArchive(
   recipe: Recipe,
@@ -114,9 +119,31 @@ async function postgresRecipe(major: PostgresMajor, log: (line: string) => void)
   };
 }
 
+const certificates = "/etc/ssl/certs/ca-certificates.crt";
+
+async function pluginRecipe(log: (line: string) => void): Promise<Recipe> {
+  const dockerfile = join(repository, "images", "barman-cloud", "Dockerfile");
+  await ensureAptPackages(["ca-certificates"], log);
+  const runtime = await buildPluginRuntime();
+  const { hash, version } = await readManifest(runtime);
+  return {
+    name: pluginImage,
+    key: hashText(await readFile(dockerfile, "utf8"), hash, version, await hashFile(certificates)),
+    async build(engine, archive) {
+      const context = join(repository, "build", "image", `barman-cloud.${randomUUID()}`);
+      try {
+        await layOutPluginRoot(runtime, certificates, join(context, "root"));
+        await runCommand("chmod", ["-R", "u=rwX,go=rX", context]);
+        await engine.buildArchive({ name: pluginImage, dockerfile, context }, archive);
+      } finally {
+        await rm(context, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
 async function operatorRecipe(log: (line: string) => void): Promise<Recipe> {
   const dockerfile = join(repository, "images", "operator", "Dockerfile");
-  const certificates = "/etc/ssl/certs/ca-certificates.crt";
   await ensureAptPackages(["ca-certificates"], log);
   const runtime = await buildRuntime();
   const { hash, version } = await readManifest(runtime);

@@ -13,7 +13,7 @@ const usage = `Usage: npm run build -- [WHAT] [OPTION ...]
 WHAT
   lib        the library with its types: build/lib
   programs   launcher and runtime: build/launcher, build/image/runtime
-  images     the operator's image and those of PostgreSQL 17 and 18, as archives in the cache;
+  images     the operator's image, the plugin's and those of PostgreSQL 17 and 18, as archives in the cache;
              loaded into the local cluster when one is running
   all        everything above (default)
 

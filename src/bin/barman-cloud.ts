@@ -49,11 +49,9 @@ function loggerFor(flags: LogFlags, pod?: string) {
 /** Imported when a command needs it: the probe, which runs each second while a pod starts, does not. */
 async function connect(kubeconfig: string | undefined) {
   const { createKubeApi } = await import("../kube/create-kube-api.ts");
-  const { loadInClusterConnection } = await import("../kube/connection.ts");
-  const { loadKubeconfigConnection } = await import("../kube/kubeconfig.ts");
   const connection = kubeconfig
-    ? loadKubeconfigConnection(kubeconfig)
-    : loadInClusterConnection({ clock: systemClock });
+    ? (await import("../kube/kubeconfig.ts")).loadKubeconfigConnection(kubeconfig)
+    : (await import("../kube/connection.ts")).loadInClusterConnection({ clock: systemClock });
   const api = createKubeApi(connection, { userAgent: "plugin-barman-cloud" });
   return { api, namespace: process.env["POD_NAMESPACE"] || connection.namespace || "" };
 }

@@ -4,7 +4,13 @@ import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ensureImageArchives, type ImageArchive, operatorImage, postgresImage } from "../../../images/archives.ts";
+import {
+  ensureImageArchives,
+  type ImageArchive,
+  operatorImage,
+  pluginImage,
+  postgresImage,
+} from "../../../images/archives.ts";
 
 interface ImageConfig {
   created: string;
@@ -45,7 +51,12 @@ function runInside(root: string, user: string, environment: string[], ...command
 }
 
 it("are named in order, and made once", async () => {
-  expect(archives.map(({ name }) => name)).toEqual([operatorImage, postgresImage("17"), postgresImage("18")]);
+  expect(archives.map(({ name }) => name)).toEqual([
+    operatorImage,
+    pluginImage,
+    postgresImage("17"),
+    postgresImage("18"),
+  ]);
   const lines: string[] = [];
   expect(await ensureImageArchives({ log: (line) => lines.push(line) })).toEqual(archives);
   expect(lines).toEqual([]);
@@ -84,6 +95,28 @@ describe("the operator's image", () => {
     });
     expect(help.status).toBe(0);
     expect(help.stdout).toContain("leader-elect");
+  });
+});
+
+describe("the plugin's image", () => {
+  it("answers by /manager as any user, on a root of ours alone that nobody writes to", async () => {
+    const archive = archives.find(({ name }) => name === pluginImage);
+    if (!archive) throw new Error("no archive");
+    const { root, image } = await unpack(archive);
+    expect(image.config.User).toBe("10001:10001");
+    expect(image.config.Entrypoint).toEqual(["/manager"]);
+    const run = (user: string, ...command: string[]) =>
+      spawnSync("chroot", [`--userspec=${user}`, root, "/manager", ...command], { encoding: "utf8", env: {} });
+    expect(run("26:26", "healthcheck", "unix")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("/plugins/"),
+    });
+    expect(run("10001:10001", "healthcheck")).toMatchObject({ status: 125 });
+    expect(run("10001:10001", "operator")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("SIDECAR_IMAGE"),
+    });
+    expect(run("10001:10001", "operator", "--help").stdout).toContain("--certificates-service");
   });
 });
 
