@@ -1,4 +1,7 @@
 // Base backups and base restores by the archive engine, with what an ObjectStore says about them.
+import { paths, roles } from "../../api/constants.ts";
+import { childNames } from "../../api/names.ts";
+import { switchWal } from "../../archive/base/switch-wal.ts";
 import type { RestoreBaseBackup, TakeBaseBackup } from "../../archive/base/types.ts";
 import { parseToolArguments } from "../../barman/tool-arguments.ts";
 import type { BulkFiles } from "../../ports/bulk-files.ts";
@@ -23,7 +26,9 @@ export interface BaseEngineDeps {
   clock: Clock;
   logger: Logger;
   sql: SqlConnector;
-  environment: Pick<SidecarEnvironment, "socketHost" | "port">;
+  environment: Pick<SidecarEnvironment, "socketHost" | "port" | "namespace" | "clusterName">;
+  /** Where the instance manager keeps the certificates of standbys. @default /controller/certificates */
+  replicationCertificates?: string;
   takeBaseBackup: TakeBaseBackup;
   restoreBaseBackup: RestoreBaseBackup;
   /** Ends what runs when the pod ends. */
@@ -37,7 +42,14 @@ export function createBaseEngine(deps: BaseEngineDeps): { takeBackup: TakeBackup
     takeBackup: (backupName, facts, store) =>
       withBaseStatus(() =>
         withFreshCredentials(access, facts, async () => {
-          const ports = { store, tree, clock, logger, connect: (stop?: AbortSignal) => connect(deps, stop) };
+          const ports = {
+            store,
+            tree,
+            clock,
+            logger,
+            connect: (stop?: AbortSignal) => connect(deps, stop),
+            switchPrimaryWal: (stop: AbortSignal) => switchPrimaryWal(deps, stop),
+          };
           const { backupId, info } = await deps.takeBaseBackup(ports, {
             ...placeOf(facts),
             ...backupOptions(facts),
@@ -80,11 +92,36 @@ function connect({ sql, environment }: BaseEngineDeps, signal: AbortSignal | und
   const target = {
     host: environment.socketHost,
     port: environment.port,
-    user: "postgres",
+    user: roles.superuser,
     database: "postgres",
     applicationName: "barman_cloud_backup",
   };
   return sql.connect(target, signal);
+}
+
+/** As standbys reach their primary; a standby cannot close a segment itself. */
+async function switchPrimaryWal(deps: BaseEngineDeps, signal: AbortSignal): Promise<void> {
+  const { files, sql, environment } = deps;
+  const folder = deps.replicationCertificates ?? paths.certificates;
+  const [ca, cert, key] = await Promise.all(
+    ["server-ca.crt", "streaming_replica.crt", "streaming_replica.key"].map((name) => files.read(`${folder}/${name}`)),
+  );
+  if (!ca || !cert || !key) throw new Error(`${folder} does not hold the certificates of standbys`);
+  const target = {
+    host: `${childNames(environment.clusterName).rw}.${environment.namespace}.svc`,
+    port: environment.port,
+    user: roles.replication,
+    database: "postgres",
+    applicationName: "barman_cloud_backup",
+    queryTimeoutMs: 30_000,
+    tls: { ca, cert, key },
+  };
+  const session = await sql.connect(target, signal);
+  try {
+    await switchWal(session);
+  } finally {
+    await session.close();
+  }
 }
 
 /** Brings the log onto its own volume and leaves a link, as the instance manager expects to find it. */

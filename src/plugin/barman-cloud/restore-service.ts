@@ -1,10 +1,10 @@
 // The recovery of a data folder from an archive, in the Job that makes a cluster's first instance.
 
+import { paths } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
-import { readCatalog, readHistories } from "../../archive/archive-reader.ts";
+import { checkWalOfBackup, chooseBaseBackup } from "../../archive/base/find-base-backup.ts";
 import { downloadWal } from "../../archive/wal-download.ts";
 import { WalError } from "../../archive/wal-error.ts";
-import { chooseBackup } from "../../barman/backup-choice.ts";
 import { parseBackupTarget } from "../../barman/backup-target.ts";
 import type { CatalogBackup } from "../../barman/catalog.ts";
 import type { BulkFiles } from "../../ports/bulk-files.ts";
@@ -13,6 +13,7 @@ import type { Logger } from "../../ports/logger.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
 import type { RestoreJobService } from "../framework/services.ts";
 import { StatusError } from "../framework/status-error.ts";
+import { withBaseStatus } from "./base-failure.ts";
 import { checkExternalStore, readClusterStores } from "./cluster-stores.ts";
 import type { StoreAccess, StoreFacts } from "./store-access.ts";
 import { withWalStatus } from "./wal-failure.ts";
@@ -34,6 +35,8 @@ export interface RestoreDeps {
   pgData: string;
   /** Folder for the file that proves the archive to be readable. @default /controller/recovery */
   scratchFolder?: string;
+  /** Folder of the log on a volume of its own. @default /var/lib/postgresql/wal/pg_wal */
+  walVolume?: string;
   restoreBackup: RestoreBackup;
 }
 
@@ -44,47 +47,41 @@ const restoreConfig = [
   "",
 ].join("\n");
 
-const walVolumeFolder = "/var/lib/postgresql/wal/pg_wal";
-
 /** Creates the restore service of a Job. */
 export function createRestoreService(deps: RestoreDeps): RestoreJobService {
   return {
     restore: ({ cluster, checkEmptyWalArchive }) =>
-      withWalStatus(async () => {
-        if (deps.pgData === "") throw new StatusError("FAILED_PRECONDITION", "PGDATA is not set in the sidecar");
-        const stores = readClusterStores(cluster);
-        if (!stores.recovery) throw new StatusError("FAILED_PRECONDITION", explainMissing(cluster));
-        if (stores.own && (checkEmptyWalArchive ?? !skipsEmptyCheck(cluster))) {
-          await requireEmptyArchive(deps.access, await deps.access.describe(stores.own), deps);
-        }
-        const facts = await deps.access.describe(stores.recovery);
-        const store = await deps.access.open(facts, "data");
-        try {
-          await recover(cluster, facts, store, deps);
-        } finally {
-          store.close();
-        }
-        return { restoreConfig, envs: [] };
-      }),
+      withWalStatus(() =>
+        withBaseStatus(async () => {
+          if (deps.pgData === "") throw new StatusError("FAILED_PRECONDITION", "PGDATA is not set in the sidecar");
+          const stores = readClusterStores(cluster);
+          if (!stores.recovery) throw new StatusError("FAILED_PRECONDITION", explainMissing(cluster));
+          if (stores.own && (checkEmptyWalArchive ?? !skipsEmptyCheck(cluster))) {
+            await requireEmptyArchive(deps.access, await deps.access.describe(stores.own), deps);
+          }
+          const facts = await deps.access.describe(stores.recovery);
+          const store = await deps.access.open(facts, "data");
+          try {
+            await recover(cluster, facts, store, deps);
+          } finally {
+            store.close();
+          }
+          return { restoreConfig, envs: [] };
+        }),
+      ),
   };
 }
 
 async function recover(cluster: Cluster, facts: StoreFacts, store: ObjectStore, deps: RestoreDeps): Promise<void> {
-  const backup = await findBackup(cluster, facts, store);
+  const target = parseBackupTarget(cluster.spec.bootstrap?.recovery?.recoveryTarget);
+  const place = { path: facts.connection.destination.path, serverName: facts.serverName };
+  const backup = await chooseBaseBackup(store, place, target);
   deps.logger.info("Target backup found", { backupId: backup.id, serverName: facts.serverName });
+  await checkWalOfBackup(store, place, backup);
   await probeWal(backup, facts, store, deps);
-  const walFolder = cluster.spec.walStorage ? walVolumeFolder : undefined;
+  const walFolder = cluster.spec.walStorage ? (deps.walVolume ?? paths.walDir) : undefined;
   await deps.restoreBackup(backup, facts, store, { pgData: deps.pgData, walFolder });
   deps.logger.info("Restore completed", { backupId: backup.id });
-}
-
-async function findBackup(cluster: Cluster, facts: StoreFacts, store: ObjectStore): Promise<CatalogBackup> {
-  const target = parseBackupTarget(cluster.spec.bootstrap?.recovery?.recoveryTarget);
-  const catalog = await readCatalog(store, facts.keys);
-  const choice = chooseBackup(catalog, target, await readHistories(store, facts.keys));
-  if (choice.kind === "chosen") return choice.backup;
-  const where = `${store.location}/${facts.keys.basePrefix}`;
-  throw new StatusError("FAILED_PRECONDITION", `${choice.message} (looked in ${where})`);
 }
 
 /** A backup is of no use without the segment that it begins with: better to know before hours of copying. */
@@ -92,7 +89,7 @@ async function probeWal(
   { id, info }: CatalogBackup,
   { keys }: StoreFacts,
   store: ObjectStore,
-  { files, bulk, scratchFolder = "/controller/recovery" }: RestoreDeps,
+  { files, bulk, scratchFolder = `${paths.scratch}/recovery` }: RestoreDeps,
 ): Promise<void> {
   if (info.beginWal === null) return;
   await files.makeDirectory(scratchFolder, 0o700);

@@ -1,20 +1,25 @@
 // Modes `instance` and `restore`: beside PostgreSQL in an instance's pod, and in a recovery Job.
+import { restoreBaseBackup } from "../../archive/base/restore-base-backup.ts";
+import { takeBaseBackup } from "../../archive/base/take-base-backup.ts";
 import { createEventSink } from "../../kube/event-sink.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { Files } from "../../ports/files.ts";
 import type { KubeApi } from "../../ports/kube-api.ts";
 import type { Logger } from "../../ports/logger.ts";
+import type { SqlConnector } from "../../ports/sql-session.ts";
 import { createRunnableGroups } from "../../runtime/runnable-groups.ts";
 import { createBulkFiles } from "../../store/bulk-files.ts";
 import type { StoreEnvironment } from "../../store/create-store.ts";
+import { createTreeFiles } from "../../store/tree-files.ts";
 import { createPluginServer } from "../framework/create-plugin-server.ts";
 import type { PluginServices } from "../framework/services.ts";
-import { createBackupService, type TakeBackup } from "./backup-service.ts";
+import { createBackupService } from "./backup-service.ts";
+import { createBaseEngine } from "./base-engine.ts";
 import { CachedReader } from "./cached-reader.ts";
 import { pluginIdentity } from "./identity.ts";
 import { createMaintenanceWorker, type MaintenanceWorker } from "./maintenance.ts";
 import { createMetricsService } from "./metrics-service.ts";
-import { createRestoreService, type RestoreBackup } from "./restore-service.ts";
+import { createRestoreService } from "./restore-service.ts";
 import { parseSidecarEnvironment, type SidecarEnvironment } from "./sidecar-environment.ts";
 import { createStoreAccess } from "./store-access.ts";
 import { createWalBound } from "./wal-bound.ts";
@@ -29,10 +34,12 @@ export interface SidecarOptions {
   files: Files;
   /** Environment of the process. */
   env: StoreEnvironment;
-  /** What moves base backups; without it the plugin claims no backups. */
-  engine?: { takeBackup: TakeBackup; restoreBackup: RestoreBackup };
   /** Folder of the plugin sockets. @default /plugins */
   socketFolder?: string;
+  /** Folder of the log on a volume of its own. @default /var/lib/postgresql/wal/pg_wal */
+  walVolume?: string;
+  /** Folder for the file that proves an archive to be readable. @default /controller/recovery */
+  scratchFolder?: string;
   /** Folder of the certificate authorities. @default /barman-certificates */
   certificates?: string;
   /** Time that calls under way get when the pod ends, milliseconds. @default 25000 */
@@ -59,6 +66,8 @@ export async function runSidecar(options: SidecarOptions, signal: AbortSignal): 
         logger,
       });
       await untilAborted(stop);
+      // What takes hours does not end within the grace; WAL does.
+      parts.stop();
       await server.stop({ graceMs: options.graceMs ?? 25_000 });
       await parts.close();
     },
@@ -90,17 +99,35 @@ function assemble(options: SidecarOptions, environment: SidecarEnvironment) {
   if (mode === "instance") worker = createMaintenanceWorker(common);
   const seen = (cluster: Parameters<MaintenanceWorker["seen"]>[0]) => worker?.seen(cluster);
   const wal = createWalService({ ...common, seen });
-  const { engine } = options;
+  const closing = new AbortController();
+  const engine = createBaseEngine({
+    ...common,
+    tree: createTreeFiles(),
+    sql: lazySql,
+    environment,
+    takeBaseBackup,
+    restoreBaseBackup,
+    signal: closing.signal,
+  });
   const services: PluginServices =
     mode === "instance"
       ? {
           wal: wal.service,
-          ...(engine ? { backup: createBackupService({ ...common, ...engine }) } : {}),
+          backup: createBackupService({ ...common, ...engine }),
           metrics: createMetricsService(reader, seen),
         }
-      : { wal: wal.service, ...(engine ? { restoreJob: createRestoreService({ ...common, ...engine }) } : {}) };
-  return { services, worker, events, close: wal.close };
+      : { wal: wal.service, restoreJob: createRestoreService({ ...common, ...engine }) };
+  const stop = () => closing.abort(new Error("the pod is being stopped"));
+  return { services, worker, events, stop, close: wal.close };
 }
+
+/** The library is needed while a backup runs only. */
+const lazySql: SqlConnector = {
+  async connect(target, signal) {
+    const { createSqlConnector } = await import("../../sql/pg-connector.ts");
+    return createSqlConnector().connect(target, signal);
+  },
+};
 
 /** An older release kept markers and half-fetched files right in this folder; nobody can tell what they are worth. */
 async function sweepSpool(folder: string, files: Files): Promise<void> {

@@ -137,7 +137,7 @@ async function applyStore(
 /** Starts the sidecar in this process; the caller stops it. */
 export async function startSidecar(
   lab: SidecarLab,
-  options: { mode?: SidecarOptions["mode"]; engine?: SidecarOptions["engine"]; env?: Record<string, string> } = {},
+  options: { mode?: SidecarOptions["mode"]; walVolume?: string; env?: Record<string, string> } = {},
 ): Promise<RunningSidecar> {
   const folder = await mkdtemp(join(tmpdir(), "sidecar-"));
   const wal = join(folder, "pgdata/pg_wal");
@@ -165,7 +165,8 @@ export async function startSidecar(
       socketFolder,
       certificates: join(folder, "certificates"),
       graceMs: 2_000,
-      ...(options.engine ? { engine: options.engine } : {}),
+      scratchFolder: join(folder, "recovery"),
+      ...(options.walVolume === undefined ? {} : { walVolume: options.walVolume }),
     },
     stop.signal,
   );
