@@ -1,20 +1,30 @@
 import type { Cluster } from "../api/generated/cluster.ts";
-import { phases } from "../api/phases.ts";
+import { type Phase, phases } from "../api/phases.ts";
 import { createMergePatch } from "../build/merge-patch.ts";
 import { resources } from "../kube/resources.ts";
 import { withPhase } from "../plan/cluster/pass.ts";
 import { type ClusterPlan, planBeforeStatusCalls, planCluster } from "../plan/cluster/plan-cluster.ts";
+import {
+  hookPauseMs,
+  pluginFailurePauseMs,
+  unknownPluginPauseMs,
+  unknownPluginReason,
+} from "../plan/cluster/plugins.ts";
 import { isKubeError } from "../ports/kube-api.ts";
 import type { Logger } from "../ports/logger.ts";
+import { findPluginError, type PluginError } from "../ports/plugin.ts";
 import { type ReconcileResult, TerminalError } from "../runtime/controller.ts";
 import type { AdmissionGuard } from "./admission-guard.ts";
 import { releaseDeletedCluster } from "./deleted-cluster.ts";
 import { type ExecutorOptions, executeActions, NotOwnedError, targetOf } from "./execute.ts";
 import { type ClusterObserver, matchAnswers } from "./observe.ts";
+import type { ClusterPlugins } from "./plugins/without-plugins.ts";
 
 export interface ClusterReconcilerOptions extends ExecutorOptions {
   observer: ClusterObserver;
   guard: AdmissionGuard;
+  /** Borrows the cluster's plugins for one pass. */
+  borrowPlugins(cluster: Cluster, signal: AbortSignal, logger: Logger): Promise<ClusterPlugins>;
 }
 
 /** One pass over one cluster: observe, plan, execute. */
@@ -34,16 +44,24 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
     }
     const admitted = await admit(options, cluster, logger, signal);
     if (!admitted) return { requeueAfterMs: 0 };
+    const plugins = await options.borrowPlugins(admitted, signal, logger);
     try {
-      return await runPass(options, admitted, logger, signal);
+      return await runPass({ ...options, plugins }, admitted, logger, signal);
     } catch (error) {
+      const pluginFailure = findPluginError(error);
+      if (pluginFailure) {
+        logger.error("A plugin failed", { error });
+        return await reportPluginFailure(options, admitted, pluginFailure, signal);
+      }
       if (error instanceof NotOwnedError) {
-        await reportFailure(options, admitted, error.message, signal);
+        await reportConflict(options, admitted, error.message, signal);
         return { requeueAfterMs: 10_000 };
       }
       // Somebody else wrote first, and the store will show it: look again at once instead of backing off.
       if (isKubeError(error, "conflict")) return { requeueAfterMs: conflictPauseMs };
       throw error;
+    } finally {
+      plugins.release();
     }
   };
 }
@@ -66,12 +84,12 @@ async function isUnseen(
 }
 
 async function runPass(
-  options: ClusterReconcilerOptions,
+  options: ClusterReconcilerOptions & { plugins: ClusterPlugins },
   cluster: Cluster,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<ReconcileResult> {
-  const { observer, clock } = options;
+  const { observer, clock, plugins } = options;
   const before = await observer.observe(cluster, clock.now(), signal);
   const early = planBeforeStatusCalls(cluster, before, new Date(clock.now()));
   if (early.complete) {
@@ -85,13 +103,32 @@ async function runPass(
   ]);
   const now = clock.now();
   const latest = options.stores.clusters.get(parseKey(keyOf(cluster))) ?? afterEarly;
-  const observed = matchAnswers(polled, await observer.observe(latest, now, signal));
+  const seen = matchAnswers(polled, await observer.observe(latest, now, signal));
+  const observed = { ...seen, plugins: await plugins.observe(latest, seen.pods, options.context) };
   const plan = planCluster(latest, observed, new Date(now));
   for (const it of observed.instances) {
     if (it.kind === "silent") logger.debug("Instance did not answer", { instance: it.name, reason: it.reason });
   }
-  await executeActions(options, latest, plan.actions, logger, signal);
-  return conclude(plan, logger);
+  const written = await executeActions(options, latest, plan.actions, logger, signal);
+  const result = conclude(plan, logger);
+  return plan.settled ? await settle(options, written, result, signal) : result;
+}
+
+/** How soon plugins that report a status are asked for the next one, in milliseconds (reference: CNPG-I §3.6). */
+const pluginStatusPauseMs = 5_000;
+
+/** Lets the plugins have the last word on a pass that found everything in order. */
+async function settle(
+  options: ClusterReconcilerOptions & { plugins: ClusterPlugins },
+  cluster: Cluster,
+  result: ReconcileResult,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  const { verdict, statuses } = await options.plugins.settle(cluster);
+  if (verdict.kind === "requeue") return { requeueAfterMs: hookPauseMs(verdict) };
+  if (!statuses) return result;
+  await patchStatus(options, cluster, { ...cluster.status, pluginStatus: [...statuses] }, signal);
+  return { requeueAfterMs: pluginStatusPauseMs };
 }
 
 function conclude(plan: ClusterPlan, logger: Logger): ReconcileResult {
@@ -139,28 +176,63 @@ async function reportInvalid(
   await writePhase(options, cluster, phases.invalid, verdict.reason, signal);
 }
 
-async function reportFailure(
+async function reportPluginFailure(
+  options: ClusterReconcilerOptions,
+  cluster: Cluster,
+  { kind, plugin, message }: PluginError,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  const isUnknown = kind === "unknownPlugin";
+  const [phase, reason] = isUnknown
+    ? [phases.unknownPlugin, unknownPluginReason(plugin)]
+    : [phases.pluginFailure, message];
+  await reportPhase(options, cluster, phase, reason, signal);
+  return { requeueAfterMs: isUnknown ? unknownPluginPauseMs : pluginFailurePauseMs };
+}
+
+async function reportConflict(
   options: ClusterReconcilerOptions,
   cluster: Cluster,
   message: string,
   signal: AbortSignal,
 ): Promise<void> {
+  const written = await reportPhase(options, cluster, phases.cannotCreateObjects, message, signal);
+  if (written) options.events.record(targetOf(cluster), { type: "Warning", reason: "ObjectConflict", message });
+}
+
+/** Writes the phase unless it is there already; tells whether it did. */
+async function reportPhase(
+  options: ClusterReconcilerOptions,
+  cluster: Cluster,
+  phase: Phase,
+  message: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const latest = options.stores.clusters.get(parseKey(keyOf(cluster))) ?? cluster;
-  if (latest.status?.phaseReason === message) return;
-  options.events.record(targetOf(latest), { type: "Warning", reason: "ObjectConflict", message });
-  await writePhase(options, latest, phases.cannotCreateObjects, message, signal);
+  if (latest.status?.phase === phase && latest.status.phaseReason === message) return false;
+  await writePhase(options, latest, phase, message, signal);
+  return true;
 }
 
 async function writePhase(
   options: ClusterReconcilerOptions,
   cluster: Cluster,
-  phase: typeof phases.invalid | typeof phases.cannotCreateObjects,
+  phase: Phase,
   reason: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const before = cluster.status ?? {};
-  const after = withPhase(before, phase, reason, new Date(options.clock.now()));
-  const status = createMergePatch({ ...before }, { ...after });
+  const after = withPhase(cluster.status ?? {}, phase, reason, new Date(options.clock.now()));
+  await patchStatus(options, cluster, after, signal);
+}
+
+async function patchStatus(
+  options: ClusterReconcilerOptions,
+  cluster: Cluster,
+  after: NonNullable<Cluster["status"]>,
+  signal: AbortSignal,
+): Promise<void> {
+  const status = createMergePatch({ ...cluster.status }, { ...after });
+  if (Object.keys(status).length === 0) return;
   const { namespace, name, resourceVersion } = cluster.metadata;
   const written = await options.api.patch(
     resources.clusters,

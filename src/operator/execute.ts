@@ -1,17 +1,30 @@
 import { clusterName, clusterNamespace } from "../api/cluster-facts.ts";
 import type { Cluster } from "../api/generated/cluster.ts";
+import type { Pod } from "../api/generated/kubernetes.ts";
+import { annotations } from "../api/labels.ts";
 import type { BuildContext } from "../build/context.ts";
 import { buildApplicationSecret, buildSuperuserSecret } from "../build/credentials.ts";
+import { recordPodSpec } from "../build/instance-pod.ts";
+import { applyMergePatch, createMergePatch } from "../build/merge-patch.ts";
 import { ownsObject } from "../build/metadata.ts";
 import { generatePassword } from "../build/password.ts";
 import { resources } from "../kube/resources.ts";
 import { actionName, type ClusterAction, type ObjectRef, type PlannedObject } from "../plan/cluster/actions.ts";
 import type { Clock, Random } from "../ports/clock.ts";
 import type { EventSink } from "../ports/event-sink.ts";
-import { isKubeError, type KubeApi, KubeError, type KubeObject, type ResourceType } from "../ports/kube-api.ts";
+import {
+  isKubeError,
+  type KubeApi,
+  KubeError,
+  type KubeObject,
+  type ResourceType,
+  type Store,
+} from "../ports/kube-api.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { LifecycleOperation } from "../ports/plugin.ts";
 import { executeCertificate } from "./execute-certificate.ts";
 import type { Failpoint } from "./failpoint.ts";
+import type { ClusterPlugins } from "./plugins/without-plugins.ts";
 import { resourceTypeOf } from "./resource-types.ts";
 import type { OperatorStores } from "./stores.ts";
 
@@ -23,6 +36,8 @@ export interface ExecutorOptions {
   random: Random;
   context: BuildContext;
   failpoint: Failpoint;
+  /** Whose hooks surround the writes. @default - nobody's */
+  plugins?: ClusterPlugins;
   takeRolloutSlot(cluster: string, instance: string): void;
 }
 
@@ -127,8 +142,9 @@ async function patchCluster(
 async function create(run: Run, object: PlannedObject, mustOwn: boolean): Promise<void> {
   const type = resourceTypeOf(object);
   const { api } = run.options;
+  const wanted = await beforeCreate(run, object);
   try {
-    observeWrite(run, type, await api.create(type, object, { signal: run.signal }));
+    observeWrite(run, type, await api.create(type, wanted, { signal: run.signal }));
   } catch (error) {
     if (!isKubeError(error, "alreadyExists")) throw error;
     const { namespace, name } = object.metadata;
@@ -145,15 +161,17 @@ async function create(run: Run, object: PlannedObject, mustOwn: boolean): Promis
 
 async function update(run: Run, object: PlannedObject): Promise<void> {
   const type = resourceTypeOf(object);
-  observeWrite(run, type, await run.options.api.update(type, object, { signal: run.signal }));
+  const wanted = await hook(run, "update", object);
+  observeWrite(run, type, await run.options.api.update(type, wanted, { signal: run.signal }));
 }
 
 async function patch(run: Run, target: ObjectRef, change: Record<string, unknown>): Promise<void> {
   const type = resourceTypeOf(target);
   const { namespace, name, uid, resourceVersion } = target;
   const pinned = { uid, ...(resourceVersion ? { resourceVersion } : {}) };
-  const metadata = { ...(change["metadata"] as object | undefined), ...pinned };
-  const body = { ...change, metadata };
+  const wanted = await beforePatch(run, type, target, change);
+  const metadata = { ...(wanted["metadata"] as object | undefined), ...pinned };
+  const body = { ...wanted, metadata };
   const written = await run.options.api.patch(
     type,
     { namespace, name },
@@ -167,6 +185,7 @@ async function remove(run: Run, target: ObjectRef, propagation: "Foreground" | "
   await requireUnchangedCluster(run, target);
   const type = resourceTypeOf(target);
   const { namespace, name, uid, resourceVersion } = target;
+  await beforeDelete(run, type, target);
   try {
     await run.options.api.delete(
       type,
@@ -213,6 +232,60 @@ async function requireUnchangedCluster(run: Run, target: ObjectRef): Promise<voi
     `delete ${target.kind} ${target.namespace}/${target.name}: cluster ${name} has changed since this was decided`,
     { kind: "conflict", status: 409 },
   );
+}
+
+async function hook<T extends KubeObject>(run: Run, operation: LifecycleOperation, object: T): Promise<T> {
+  return (await run.options.plugins?.hook(operation, run.cluster, object)) ?? object;
+}
+
+/** An instance's pod is noted down as the plugins evaluate it: that is what later passes compare. */
+async function beforeCreate(run: Run, object: PlannedObject): Promise<PlannedObject> {
+  const isInstance = object.kind === "Pod" && object.metadata.annotations?.[annotations.podSpec] !== undefined;
+  if (!isInstance || !run.options.plugins) return hook(run, "create", object);
+  return hook(run, "create", recordPodSpec(await hook(run, "evaluate", object as Pod)));
+}
+
+/**
+ * Plugins see the object as it would be. Of a pod only the metadata counts: the rest can't be changed. When the plugins are
+ * not to be had the change is made without them: it may be the label that leads clients to a new primary.
+ */
+async function beforePatch(
+  run: Run,
+  type: ResourceType<KubeObject>,
+  target: ObjectRef,
+  change: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
+  const live = run.options.plugins && findInStores(run, type, target);
+  if (!live || !run.options.plugins) return change;
+  const changed = applyMergePatch({ ...live }, change) as unknown as KubeObject;
+  const wanted = await run.options.plugins.hook("patch", run.cluster, changed, { type, optional: true });
+  if (wanted === changed) return change;
+  if (type.kind !== "Pod") return createMergePatch({ ...live }, { ...wanted });
+  return { ...change, metadata: createMergePatch({ ...live.metadata }, { ...wanted.metadata }) };
+}
+
+async function beforeDelete(run: Run, type: ResourceType<KubeObject>, target: ObjectRef): Promise<void> {
+  const live = run.options.plugins && findInStores(run, type, target);
+  if (!live || !run.options.plugins) return;
+  const wanted = await run.options.plugins.hook("delete", run.cluster, live, { type });
+  if (wanted === live) return;
+  const { namespace, name, uid } = target;
+  const change = createMergePatch({ ...live }, { ...wanted });
+  const body = { ...change, metadata: { ...(change["metadata"] as object | undefined), uid } };
+  try {
+    await run.options.api.patch(type, { namespace, name }, { type: "merge", body }, { signal: run.signal });
+  } catch (error) {
+    if (!isKubeError(error, "notFound")) throw error;
+  }
+}
+
+function findInStores(run: Run, type: ResourceType<KubeObject>, target: ObjectRef): KubeObject | undefined {
+  for (const store of Object.values(run.options.stores)) {
+    if (store.type.kind !== type.kind || store.type.group !== type.group) continue;
+    const found = (store as Store<KubeObject>).get({ namespace: target.namespace, name: target.name });
+    if (found?.metadata.uid === target.uid) return found;
+  }
+  return undefined;
 }
 
 /** The next pass must see what this one wrote. */

@@ -16,6 +16,8 @@ import { createClusterObserver } from "./observe.ts";
 import { gatherFacts } from "./operator-facts.ts";
 import type { OperatorOptions } from "./operator-options.ts";
 import { createMetricsServer, createWebhook } from "./operator-servers.ts";
+import { createPluginDirectory } from "./plugins/plugin-directory.ts";
+import { concernsPlugins, withoutPlugins } from "./plugins/without-plugins.ts";
 import { createStatusClient } from "./status-client.ts";
 import { createOperatorStores } from "./stores.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -68,10 +70,30 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   });
   const guard = createAdmissionGuard(facts.operator.context);
   const queue = createWorkQueue({ name: "cluster", clock, metrics: metrics.forQueue("cluster") });
+  const plugins = createPluginDirectory({
+    api,
+    stores,
+    events: createEventSink(api, { component: "cloudnative-pg-plugin", instance: hostname(), clock, logger }),
+    clock,
+    random: options.random,
+    logger,
+    operatorNamespace: settings.context.operatorNamespace,
+    socketFolder: settings.pluginSocketDir,
+    enqueue: (key) => queue.add(key),
+  });
   const controller = createController({
     name: "cluster",
     queue,
-    reconcile: createClusterReconciler({ ...executor, observer, guard }),
+    reconcile: createClusterReconciler({
+      ...executor,
+      observer,
+      guard,
+      borrowPlugins: async (cluster, signal, passLogger) => {
+        if (!concernsPlugins(cluster)) return withoutPlugins();
+        const { borrowPlugins } = await import("./plugins/cluster-plugins.ts");
+        return borrowPlugins(plugins, cluster, signal, passLogger);
+      },
+    }),
     logger,
     clock,
     concurrency: flags.maxConcurrentReconciles,
@@ -105,6 +127,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     },
   });
   groups.add("leader", { name: "silent leases", run: (stop) => leaseSilence.run(stop) });
+  groups.add("leader", plugins);
   groups.add("leader", controller);
   groups.add(
     "others",

@@ -39,11 +39,12 @@ export function createClusterObserver(options: ObserverOptions): ClusterObserver
   async function observe(cluster: Cluster, now: number, signal: AbortSignal): Promise<ObservedCluster> {
     const namespace = clusterNamespace(cluster);
     const name = clusterName(cluster);
-    const [lease, serviceAccounts, selectedPods, podMonitor] = await Promise.all([
+    const [lease, serviceAccounts, selectedPods, podMonitor, recoverySnapshots] = await Promise.all([
       observeLease(options, namespace, name, signal),
       observeServiceAccounts(options, cluster, signal),
       observeSelectedPods(options, cluster, signal),
       observePodMonitor(options, cluster, signal),
+      observeRecoverySnapshots(options, cluster, signal),
     ]);
     const operatorObjects = observeOperatorObjects(options);
     const ofCluster = stores.pods.list(namespace).filter((it) => it.metadata.labels?.[labels.cluster] === name);
@@ -76,6 +77,7 @@ export function createClusterObserver(options: ObserverOptions): ClusterObserver
       imageCatalogs: byName(stores.imageCatalogs.list(namespace)),
       clusterImageCatalogs: byName(stores.clusterImageCatalogs.list()),
       backups: byName(stores.backups.list(namespace)),
+      ...(recoverySnapshots ? { recoverySnapshots } : {}),
       operatorObjects,
       selectedPods,
       ...(podMonitor ? { podMonitor } : {}),
@@ -163,6 +165,28 @@ async function observePodMonitor(
   const key = { namespace: clusterNamespace(cluster), name: clusterName(cluster) };
   const live = await getOrUndefined(options.api.get(resources.podMonitors, key, { signal }));
   return live && ownsObject(cluster, live) ? { object: { metadata: live.metadata } } : {};
+}
+
+/** The snapshots that the first primary is made from; nothing of them is asked for once there is one. */
+async function observeRecoverySnapshots(
+  { api, stores }: ObserverOptions,
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<ObservedCluster["recoverySnapshots"]> {
+  const recovery = cluster.spec.bootstrap?.recovery;
+  if (!recovery || cluster.status?.currentPrimary) return undefined;
+  const namespace = clusterNamespace(cluster);
+  const { storage, walStorage, tablespaceStorage = {} } = recovery.volumeSnapshots ?? {};
+  const backup = recovery.backup && stores.backups.get({ namespace, name: recovery.backup.name });
+  const named = [storage, walStorage, ...Object.values(tablespaceStorage)];
+  const names = new Set([
+    ...named.flatMap((it) => (it?.kind === "VolumeSnapshot" ? [it.name] : [])),
+    ...(backup?.status?.snapshotBackupStatus?.elements ?? []).map((it) => it.name),
+  ]);
+  const found = await Promise.all(
+    [...names].map((name) => getOrUndefined(api.get(resources.volumeSnapshots, { namespace, name }, { signal }))),
+  );
+  return byName(found.filter((it) => it !== undefined));
 }
 
 function observeOperatorObjects({ stores, facts }: ObserverOptions): ObservedCluster["operatorObjects"] {

@@ -1,3 +1,4 @@
+import { pluginSocketFolder } from "../api/plugin-service.ts";
 import { type BuildContext, defaultBuildContext } from "../build/context.ts";
 
 /** Everything that configures the operator besides its command line (reference: cluster controller §9.2). */
@@ -14,6 +15,8 @@ export interface OperatorSettings {
   webhookCertDir: string;
   /** Folder with a certificate for the metrics; empty = plain HTTP. */
   metricsCertDir: string;
+  /** Folder with the sockets of plugins that run in the operator's pod. */
+  pluginSocketDir: string;
   webhookNamespaceSuffix: boolean;
   manageWebhookConfigurations: boolean;
 }
@@ -85,6 +88,7 @@ export function compileSettings(sources: readonly SettingSource[]): OperatorSett
     drainTaints: list("DRAIN_TAINTS", defaultDrainTaints),
     webhookCertDir: text("WEBHOOK_CERT_DIR", ""),
     metricsCertDir: text("METRICS_CERT_DIR", ""),
+    pluginSocketDir: text("PLUGIN_SOCKET_DIR", pluginSocketFolder),
     webhookNamespaceSuffix: flag("ENABLE_WEBHOOK_NAMESPACE_SUFFIX", false),
     manageWebhookConfigurations: flag("MANAGE_WEBHOOK_CONFIGURATIONS", true),
   };

@@ -4,9 +4,9 @@ import { parsePvcStatus } from "../../api/markers.ts";
 import { phases } from "../../api/phases.ts";
 import { buildInstancePod, recordPodSpec } from "../../build/instance-pod.ts";
 import { pvcStatusPatch } from "../../build/metadata-repair.ts";
-import { buildPvc, expectedPvcs } from "../../build/pvcs.ts";
+import { buildPvc, expectedPvcs, volumeSource } from "../../build/pvcs.ts";
 import { refTo } from "./actions.ts";
-import { isPrimaryWell, planInstanceJob } from "./instance-jobs.ts";
+import { firstPrimarySources, isPrimaryWell, planInstanceJob } from "./instance-jobs.ts";
 import { hasPrepared, instanceOfJob, isJobComplete } from "./jobs.ts";
 import { draftCluster, type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
 import { isActivePod, isEndedPod, roleOf, startProblem, unschedulableMessage } from "./pods.ts";
@@ -150,9 +150,12 @@ function expectedNames(pass: Pass, group: VolumeGroup): string[] {
 
 /** Creates the volumes that instances should have and lack, for example after a WAL volume was added to the spec. */
 export function planMissingVolumes(pass: Pass, group: VolumeGroup): void {
+  const sources = firstPrimarySources(pass, group.instance);
   for (const expected of expectedPvcs(pass.cluster, group.instance)) {
     if (!group.missing.includes(expected.name) || expected.role === "PG_DATA") continue;
-    const volume = buildPvc(draftCluster(pass), group.serial, expected, pass.observed.operator.context);
+    const source = sources && volumeSource(expected, sources);
+    const { context } = pass.observed.operator;
+    const volume = buildPvc(draftCluster(pass), group.serial, expected, context, source ? { source } : {});
     const reason = `instance ${group.instance} lacks volume ${expected.name}`;
     pass.actions.push({ kind: "create", object: { ...volume }, mustOwn: true, reason });
   }

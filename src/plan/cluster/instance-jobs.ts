@@ -1,35 +1,34 @@
 import type { Job, Pod } from "../../api/generated/kubernetes.ts";
 import { labels } from "../../api/labels.ts";
 import { phases } from "../../api/phases.ts";
-import { buildInitdbJob, buildJoinJob } from "../../build/jobs.ts";
+import {
+  buildFullRecoveryJob,
+  buildInitdbJob,
+  buildJoinJob,
+  buildPgBaseBackupJob,
+  buildSnapshotRecoveryJob,
+} from "../../build/jobs.ts";
+import { present } from "../../build/present.ts";
+import type { PvcSources } from "../../build/pvcs.ts";
 import { refTo } from "./actions.ts";
+import { type BootstrapSource, chooseBootstrapSource } from "./bootstrap-source.ts";
 import { instanceOfJob, isJobComplete, isJobFailed } from "./jobs.ts";
 import { draftCluster, type Pass, setPhase, type Wait } from "./pass.ts";
 import { isAlivePod, startProblem } from "./pods.ts";
 import { reportProblems } from "./problems.ts";
-
-/** Why the cluster's bootstrap cannot be carried out by this version; `null` when it can. */
-export function unsupportedBootstrap(pass: Pass): string | null {
-  const bootstrap = pass.cluster.spec.bootstrap;
-  for (const method of ["recovery", "pg_basebackup"] as const) {
-    if (bootstrap?.[method]) {
-      return `bootstrap.${method} of cluster ${pass.cluster.metadata.name} is not supported by this version yet: use bootstrap.initdb`;
-    }
-  }
-  return null;
-}
 
 /**
  * Makes the Job that fills an instance's empty volumes, for the first primary or for a replica. It is also the way back
  * when the operator ended between the volume and its Job.
  */
 export function planInstanceJob(pass: Pass, instance: { instance: string; serial: number }): Wait | null {
-  const isFirst = !pass.status.currentPrimary && (pass.status.targetPrimary ?? instance.instance) === instance.instance;
+  const isFirst = isFirstPrimary(pass, instance.instance);
   if (!isFirst && !canClone(pass)) {
     return { requeueAfterMs: 1_000, because: `${instance.instance} can be cloned once the primary is ready` };
   }
-  const build = isFirst ? buildInitdbJob : buildJoinJob;
-  const job = build(draftCluster(pass), instance.serial, pass.observed.operator.context);
+  const source = isFirst ? chooseBootstrapSource(pass.cluster, pass.observed) : undefined;
+  if (source?.kind === "blocked") return { requeueAfterMs: source.requeueAfterMs, because: source.because };
+  const job = source ? buildFirstJob(pass, source, instance.serial) : buildReplicaJob(pass, instance.serial);
   const leftover = pass.observed.jobs.find((it) => it.metadata.name === job.metadata.name);
   if (leftover) return planLeftoverRemoval(pass, leftover);
   const reason = isFirst
@@ -37,6 +36,38 @@ export function planInstanceJob(pass: Pass, instance: { instance: string; serial
     : `${instance.instance} is to be cloned`;
   pass.actions.push({ kind: "create", object: { ...job }, mustOwn: true, reason });
   return null;
+}
+
+function isFirstPrimary({ status }: Pass, instance: string): boolean {
+  return !status.currentPrimary && (status.targetPrimary ?? instance) === instance;
+}
+
+/** What the volumes of the first primary are filled from, when it comes from snapshots. */
+export function firstPrimarySources(pass: Pass, instance: string): PvcSources | undefined {
+  if (!isFirstPrimary(pass, instance)) return undefined;
+  const source = chooseBootstrapSource(pass.cluster, pass.observed);
+  return source.kind === "snapshots" ? source.sources : undefined;
+}
+
+function buildReplicaJob(pass: Pass, serial: number): Job {
+  return buildJoinJob(draftCluster(pass), serial, pass.observed.operator.context);
+}
+
+function buildFirstJob(pass: Pass, source: Exclude<BootstrapSource, { kind: "blocked" }>, serial: number): Job {
+  const cluster = draftCluster(pass);
+  const { context } = pass.observed.operator;
+  switch (source.kind) {
+    case "initdb":
+      return buildInitdbJob(cluster, serial, context);
+    case "baseBackup":
+      return buildPgBaseBackupJob(cluster, serial, context);
+    case "archive":
+      return buildFullRecoveryJob(cluster, serial, context, present({ endpointCa: source.endpointCa }));
+    case "snapshots": {
+      const { backupLabel, tablespaceMap, endpointCa } = source;
+      return buildSnapshotRecoveryJob(cluster, serial, context, present({ backupLabel, tablespaceMap, endpointCa }));
+    }
+  }
 }
 
 /**
@@ -60,7 +91,7 @@ export function isPrimaryWell(pass: Pass): boolean {
 
 /** Whether the Job that made the first primary is still there: it goes when the cluster is healthy for the first time. */
 export function isFirstBoot(pass: Pass): boolean {
-  const firsts: (string | undefined)[] = ["initdb", "import"];
+  const firsts: (string | undefined)[] = ["initdb", "import", "full-recovery", "snapshot-recovery", "pgbasebackup"];
   return pass.observed.jobs.some(
     (it) =>
       isJobComplete(it) &&

@@ -21,6 +21,7 @@ import type { Pooler } from "../../api/generated/pooler.ts";
 import type { PostgresStatus } from "../../api/pg-status.ts";
 import type { ObservedCertificate } from "../../build/certificates.ts";
 import type { BuildContext } from "../../build/context.ts";
+import type { ObservedPlugins } from "./plugins.ts";
 
 /** An instance whose status call succeeded in this pass. Destructive steps take only this kind. */
 export interface AnsweredInstance {
@@ -70,6 +71,11 @@ export interface RolloutSlot {
   atMs: number;
 }
 
+/** What is read of a VolumeSnapshot. */
+export interface ObservedSnapshot {
+  metadata: { name?: string; labels?: Record<string, string>; annotations?: Record<string, string> };
+}
+
 /** Everything that one pass over a cluster may know, frozen before the decision. */
 export interface ObservedCluster {
   /** Instance pods owned by the cluster, sorted by name. */
@@ -104,6 +110,8 @@ export interface ObservedCluster {
   imageCatalogs: ByName<ImageCatalog>;
   clusterImageCatalogs: ByName<ClusterImageCatalog>;
   backups: ByName<Backup>;
+  /** Volume snapshots that the first primary is made from, by name; absent once there is one. */
+  recoverySnapshots?: ByName<ObservedSnapshot>;
   /** The sources in the operator's namespace, when that is known. */
   operatorObjects: { pullSecret?: Secret; queriesConfigMap?: ConfigMap; queriesSecret?: Secret };
   /** IPs of the pods that each of `spec.podSelectorRefs` matches. */
@@ -111,5 +119,7 @@ export interface ObservedCluster {
   /** Present when the API server knows PodMonitors; `object` is the cluster's own. */
   podMonitor?: { object?: { metadata: { resourceVersion?: string; uid?: string } } };
   rolloutSlot: RolloutSlot | undefined;
+  /** Absent as long as nobody asked them. */
+  plugins?: ObservedPlugins;
   operator: OperatorFacts;
 }

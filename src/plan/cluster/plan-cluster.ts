@@ -1,4 +1,3 @@
-import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
 import { type Phase, phases } from "../../api/phases.ts";
@@ -18,6 +17,7 @@ import { recordInstanceReport } from "./instance-report.ts";
 import { planMetadataRepair } from "./metadata.ts";
 import type { ObservedCluster, PolledInstance } from "./observed.ts";
 import { beginPass, flushStatus, type Pass, setPhase, type Wait } from "./pass.ts";
+import { planPluginHooks, planPlugins } from "./plugins.ts";
 import { isAlivePod } from "./pods.ts";
 import {
   planIdleScaleDown,
@@ -43,6 +43,8 @@ export interface ClusterPlan {
   requeueAfterMs?: number;
   /** Why the pass ends where it does. */
   because: string;
+  /** True when every stage was passed: the hooks after a pass follow. */
+  settled?: boolean;
   /** True when a plan without status calls said all there is to say; then nobody need be asked. */
   complete: boolean;
 }
@@ -76,10 +78,11 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
     (it) => waitForPromotion(it, primaryState(it)),
     waitForReplicaPromotion,
     (it) => planAvailability(it, sorted),
+    planPlugins,
     planAdoption,
     planImage,
     planAuxiliaryObjects,
-    planPlugins,
+    planPluginHooks,
     (it) => planResources(it, sorted),
     reportMajorUpgrade,
   ]);
@@ -90,7 +93,7 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
   setPhase(pass, phases.healthy);
   flushStatus(pass, "every instance is as the cluster asks for");
   const requeueAfterMs = observed.selectedPods.length > 0 ? selectedPodsLookMs : healthyLookMs;
-  return finish(pass, { requeueAfterMs, because: "the cluster is healthy" }, true);
+  return { ...finish(pass, { requeueAfterMs, because: "the cluster is healthy" }, true), settled: true };
 }
 
 /** A healthy cluster is looked at this often, for what no event tells: certificates that age, lag that grows. */
@@ -196,16 +199,6 @@ function waitForReplicaPromotion(pass: Pass): Wait | null {
   const because = "Replica cluster promotion in progress";
   if (!keeps.includes(pass.status.phase)) setPhase(pass, phases.promotingReplicaCluster, because);
   return { requeueAfterMs: 1_000, because };
-}
-
-function planPlugins(pass: Pass): Wait | null {
-  const [name] = enabledPlugins(pass.cluster);
-  if (name === undefined) return null;
-  const because =
-    `Unknown plugin: '${name}'. This may be caused by the plugin not being loaded correctly by the operator. ` +
-    "Check the operator and plugin logs for errors";
-  setPhase(pass, phases.unknownPlugin, because);
-  return { requeueAfterMs: 10_000, because };
 }
 
 function waitForLivePods(pass: Pass): Wait | null {

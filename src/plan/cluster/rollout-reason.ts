@@ -7,6 +7,7 @@ import { expectedPvcs } from "../../build/pvcs.ts";
 import { sameJson } from "../../build/same-json.ts";
 import type { AnsweredInstance } from "./observed.ts";
 import { draftCluster, type Pass } from "./pass.ts";
+import { targetPodSpec } from "./plugins.ts";
 import { claimNames, postgresContainer } from "./pods.ts";
 
 /** Why an instance has to be restarted, and whether restarting PostgreSQL inside of its pod is enough. */
@@ -33,7 +34,9 @@ export function rolloutReason(pass: Pass, instance: AnsweredInstance): RolloutRe
 export function outdatedSpec(pass: Pass, pod: Pod): string | null {
   const serial = parseNodeSerial(pod);
   if (serial === undefined) return null;
-  const target = buildInstancePod(draftCluster(pass), serial, pass.observed.operator.context).spec;
+  const built = buildInstancePod(draftCluster(pass), serial, pass.observed.operator.context).spec;
+  const target = targetPodSpec(pass, pod.metadata.name ?? "", built);
+  // Without the plugins' word nobody knows how the pod should look.
   if (!target) return null;
   return (
     missingVolume(pass, pod) ??

@@ -58,6 +58,7 @@ export function startOperator(
   world: World,
   namespace: string,
   failpoint: Failpoint = () => undefined,
+  env: Record<string, string> = {},
 ): RunningOperator {
   const stop = new AbortController();
   const logs = captureLogs();
@@ -79,7 +80,7 @@ export function startOperator(
       clock: systemClock,
       random: systemRandom,
       logger: logs.logger,
-      env: { WATCH_NAMESPACE: namespace },
+      env: { WATCH_NAMESPACE: namespace, ...env },
       failpoint: (action) => {
         try {
           failpoint(action);

@@ -4,6 +4,7 @@ import { defaultBuildContext } from "../../../src/build/context.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { createAdmissionGuard } from "../../../src/operator/admission-guard.ts";
 import { type ClusterReconcilerOptions, createClusterReconciler } from "../../../src/operator/cluster-controller.ts";
+import { withoutPlugins } from "../../../src/operator/plugins/without-plugins.ts";
 import { createOperatorStores } from "../../../src/operator/stores.ts";
 import { KubeError } from "../../../src/ports/kube-api.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -52,6 +53,7 @@ beforeEach(async () => {
     takeRolloutSlot: () => undefined,
     observer: { observe: unexpected, poll: unexpected },
     guard: createAdmissionGuard(defaultBuildContext),
+    borrowPlugins: async () => withoutPlugins(),
   };
 });
 
