@@ -125,7 +125,8 @@ export interface ObjectStore {
   put(key: string, body: readonly Uint8Array[], options?: PutOptions): Promise<PutResult>;
   /** Uploads a stream of unknown length in parts of bounded memory; leaves nothing behind when it fails. */
   putStream(key: string, body: AsyncIterable<Uint8Array>, options?: PutStreamOptions): Promise<PutResult>;
-  get(key: string, options?: { signal?: AbortSignal }): Promise<ObjectBody>;
+  /** `from` skips bytes at the begin; the size told is then that of the rest. */
+  get(key: string, options?: { from?: number; signal?: AbortSignal }): Promise<ObjectBody>;
   /** `undefined` when the object is certainly not there. */
   head(key: string, options?: { signal?: AbortSignal }): Promise<ObjectHead | undefined>;
   /** Pages in the order of the keys. */

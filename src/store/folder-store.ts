@@ -53,12 +53,16 @@ export function createFolderStore(options: { folder: string }): ObjectStore {
     conditionalCreate: true,
     put: (key, body, put) => putStream(key, iterate(body), put),
     putStream,
-    get: (key, { signal } = {}) =>
+    get: (key, { from = 0, signal } = {}) =>
       guard("GET", key, async () => {
         const file = await fs.open(pathOf(key), constants.O_RDONLY);
         const stat = await file.stat();
-        const info = { key, size: stat.size, modifiedMs: Math.floor(stat.mtimeMs), metadata: {} };
-        const stream = file.createReadStream({ highWaterMark: 1 << 20, ...(signal === undefined ? {} : { signal }) });
+        const info = { key, size: stat.size - from, modifiedMs: Math.floor(stat.mtimeMs), metadata: {} };
+        const stream = file.createReadStream({
+          start: from,
+          highWaterMark: 1 << 20,
+          ...(signal === undefined ? {} : { signal }),
+        });
         stream.on("error", () => undefined);
         return { info, chunks: stream as AsyncIterable<Uint8Array>, cancel: () => stream.destroy() };
       }),

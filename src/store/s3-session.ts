@@ -63,8 +63,9 @@ export class S3Session {
     };
   }
 
-  async get(key: string, signal?: AbortSignal): Promise<ObjectBody> {
-    const command = new this.sdk.GetObjectCommand({ Bucket: this.bucket, Key: key });
+  async get(key: string, signal?: AbortSignal, from = 0): Promise<ObjectBody> {
+    const range = from > 0 ? { Range: `bytes=${from}-` } : {};
+    const command = new this.sdk.GetObjectCommand({ Bucket: this.bucket, Key: key, ...range });
     const answer = await this.send<Sdk.GetObjectCommandInput, Sdk.GetObjectCommandOutput>("GET", key, command, signal);
     const info: ObjectHead = {
       key,

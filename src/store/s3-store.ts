@@ -40,7 +40,7 @@ export async function createS3Store(options: S3Options): Promise<ObjectStore> {
     putStream: (key, body, put = {}) =>
       // A stream cannot be sent twice, so the condition is only tried where the store has not refused it before.
       putObjectStream(session, key, body, { ...put, ifAbsent: (put.ifAbsent ?? false) && conditional !== false }),
-    get: (key, { signal } = {}) => session.get(key, signal),
+    get: (key, { from, signal } = {}) => session.get(key, signal, from),
     head: (key, { signal } = {}) => session.head(key, signal),
     list: (prefix, list = {}) => listPages(session, prefix, list),
     async remove(keys, { signal } = {}) {

@@ -130,7 +130,7 @@ class BaseBackup {
       await this.#writeFailure(id, failedInfo(progress, this.#request.backupName, action, cause));
       throw this.#keptAlive?.lost ?? error;
     } finally {
-      this.#keptAlive?.stop();
+      void this.#keptAlive?.stop();
     }
   }
 
