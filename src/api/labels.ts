@@ -39,6 +39,8 @@ export const annotations = {
   podPatch: "cnpg.io/podPatch",
   skipEmptyWalArchiveCheck: "cnpg.io/skipEmptyWalArchiveCheck",
   skipWalArchiving: "cnpg.io/skipWalArchiving",
+  backupLabelFile: "cnpg.io/backupLabelFile",
+  backupTablespaceMapFile: "cnpg.io/backupTablespaceMapFile",
   coredumpFilter: "cnpg.io/coredumpFilter",
   reloadedAt: "cnpg.io/reloadedAt",
   restartedAt: "kubectl.kubernetes.io/restartedAt",

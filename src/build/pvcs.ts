@@ -51,7 +51,7 @@ export function buildPvcs(
 ): PersistentVolumeClaim[] {
   const instance = instanceName(clusterName(cluster), serial);
   return expectedPvcs(cluster, instance).map((expected) => {
-    const source = sources && sourceOf(expected, sources);
+    const source = sources && volumeSource(expected, sources);
     return buildPvc(cluster, serial, expected, context, source ? { source } : {});
   });
 }
@@ -112,7 +112,8 @@ function pvcSpec(
   });
 }
 
-function sourceOf(expected: ExpectedPvc, sources: PvcSources): TypedLocalObjectReference | undefined {
+/** What one volume is filled from. */
+export function volumeSource(expected: ExpectedPvc, sources: PvcSources): TypedLocalObjectReference | undefined {
   switch (expected.role) {
     case "PG_DATA":
       return sources.data;

@@ -50,15 +50,6 @@ describe("a new cluster", () => {
     });
   });
 
-  it("says in its phase that another bootstrap is not supported", () => {
-    const cluster = aCluster({ bootstrap: { pg_basebackup: { source: "s", database: "app", owner: "app" } } });
-    const result = plan(cluster, aSettledObservation(cluster));
-    expect(result.status.phase).toBe(phases.cannotCreateObjects);
-    expect(result.status.phaseReason).toContain("bootstrap.pg_basebackup");
-    expect(stepsOf(result.actions)).toContain("event UnsupportedBootstrap");
-    expect(stepsOf(result.actions).some((it) => it.startsWith("createJob"))).toBe(false);
-  });
-
   it("waits for its first Job and tells what keeps it from starting", () => {
     const cluster = aCluster({}, { targetPrimary: "c-1" });
     const pulling = {
