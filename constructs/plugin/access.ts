@@ -54,7 +54,7 @@ export function addAccess(scope: Construct, options: CompiledPluginOptions): voi
     rule("coordination.k8s.io", ["leases"], ["create", "get", "update"]),
   ]);
   if (options.certificates === "self") {
-    const secrets = [pluginNames.serverSecret, pluginNames.clientSecret];
+    const secrets = [pluginNames.serverSecret, pluginNames.clientSecret, pluginNames.authoritySecret];
     own("Certificates", pluginNames.certificates, pluginNames.certificatesBinding, [
       rule("", ["services"], ["get"], [pluginNames.service]),
       // The name of what is created is not known to this check.

@@ -16,6 +16,7 @@ export const pluginNames = {
   clientCertificate: "barman-cloud-client",
   serverSecret: "barman-cloud-server-tls",
   clientSecret: "barman-cloud-client-tls",
+  authoritySecret: "barman-cloud-ca",
 } as const;
 
 /** Label by which the Service finds the pods. */

@@ -7,6 +7,13 @@ const day = 86_400_000;
 /** As the usual certificates of the plugin: 90 days, renewed in the last 15. */
 export const certificateDays = 90;
 const renewalMs = 15 * day;
+/** The authority behind both lives long: a peer that missed its renewal would trust nothing any more. */
+export const authorityDays = 3650;
+
+/** Name of the Secret with the authority of a plugin's Service. */
+export function authoritySecret(service: string): string {
+  return `${service}-ca`;
+}
 
 export type CertificateStep =
   | { kind: "keep" }
@@ -33,6 +40,7 @@ export function planCertificate(
     };
   }
   if (!secret.ours) return { kind: "keep" };
+  if (found.problem) return { kind: "renew", reason: `Secret ${secret.name} ${found.problem}` };
   if (found.notAfter - nowMs < renewalMs) return { kind: "renew", reason: `Secret ${secret.name} expires soon` };
   const named = dnsNames.every((name) => found.dnsNames.includes(name));
   return named

@@ -1,0 +1,104 @@
+import { Chart, Testing } from "cdk8s";
+import { describe, expect, test } from "vitest";
+import { BarmanCloudPlugin, type BarmanCloudPluginOptions } from "../../../constructs/index.ts";
+import type { ClusterRole, Deployment, Role, Service } from "../../../src/api/generated/kubernetes.ts";
+import { buildAccessRole } from "../../../src/plugin/barman-cloud/access-role.ts";
+import { anArchivedCluster, anObjectStore } from "../../support/barman-cloud-objects.ts";
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string; namespace?: string };
+}
+
+function synth(options: BarmanCloudPluginOptions = {}): Manifest[] {
+  const chart = new Chart(Testing.app(), "test");
+  new BarmanCloudPlugin(chart, "plugin", options);
+  return Testing.synth(chart);
+}
+
+const names = (manifests: Manifest[]) => manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+const find = <T>(manifests: Manifest[], kind: string, name: string) =>
+  manifests.find((it) => it.kind === kind && it.metadata.name === name) as unknown as T;
+
+describe("BarmanCloudPlugin", () => {
+  test("gives its objects the names that people and suites expect", () => {
+    expect(names(synth())).toEqual([
+      "CustomResourceDefinition/objectstores.barmancloud.cnpg.io",
+      "ServiceAccount/plugin-barman-cloud",
+      "ClusterRole/plugin-barman-cloud",
+      "ClusterRoleBinding/plugin-barman-cloud-binding",
+      "Role/barman-plugin-leader-election-role",
+      "RoleBinding/barman-plugin-leader-election-rolebinding",
+      "Role/barman-plugin-certificates-role",
+      "RoleBinding/barman-plugin-certificates-rolebinding",
+      "ClusterRole/barman-plugin-objectstore-editor-role",
+      "ClusterRole/barman-plugin-objectstore-viewer-role",
+      "Service/barman-cloud",
+      "Deployment/barman-cloud",
+    ]);
+    expect(names(synth({ crds: false }))[0]).toBe("ServiceAccount/plugin-barman-cloud");
+  });
+
+  test("is found by the operator through its Service", () => {
+    const service = find<Service>(synth(), "Service", "barman-cloud");
+    expect(service.metadata).toMatchObject({
+      namespace: "cnpg-system",
+      labels: { "cnpg.io/pluginName": "barman-cloud.cloudnative-pg.io" },
+      annotations: {
+        "cnpg.io/pluginClientSecret": "barman-cloud-client-tls",
+        "cnpg.io/pluginServerSecret": "barman-cloud-server-tls",
+        "cnpg.io/pluginPort": "9090",
+      },
+    });
+  });
+
+  test("hands its own image to the sidecars unless another is named", () => {
+    const env = (options: BarmanCloudPluginOptions) =>
+      find<Deployment>(synth(options), "Deployment", "barman-cloud").spec?.template.spec?.containers[0]?.env?.[0];
+    expect(env({ image: "plugin:1" })).toEqual({ name: "SIDECAR_IMAGE", value: "plugin:1" });
+    expect(env({ image: "plugin:1", sidecarImage: "sidecar:1" })).toEqual({
+      name: "SIDECAR_IMAGE",
+      value: "sidecar:1",
+    });
+  });
+
+  test("leaves certificates to cert-manager when asked, and then may not write Secrets", () => {
+    const manifests = synth({ certificates: "cert-manager" });
+    expect(names(manifests)).toEqual(
+      expect.arrayContaining([
+        "Issuer/selfsigned-issuer",
+        "Certificate/barman-cloud-server",
+        "Certificate/barman-cloud-client",
+      ]),
+    );
+    expect(names(manifests)).not.toContain("Role/barman-plugin-certificates-role");
+    const pod = find<Deployment>(manifests, "Deployment", "barman-cloud").spec?.template.spec;
+    expect(pod?.volumes?.map(({ secret }) => secret?.secretName)).toEqual([
+      "barman-cloud-server-tls",
+      "barman-cloud-client-tls",
+    ]);
+    expect(pod?.containers[0]?.args).not.toContain("--certificates-service=barman-cloud");
+  });
+
+  test("may do everything that it grants by a Role, which is what the API server asks for", () => {
+    const own = find<ClusterRole>(synth(), "ClusterRole", "plugin-barman-cloud").rules ?? [];
+    const granted = buildAccessRole(anArchivedCluster(), [anObjectStore("own")]) as Role;
+    for (const { apiGroups = [], resources = [], verbs } of granted.rules ?? []) {
+      const held = own.find(
+        (it) => it.apiGroups?.includes(apiGroups[0] ?? "") && it.resources?.includes(resources[0] ?? ""),
+      );
+      expect(held?.verbs).toEqual(expect.arrayContaining([...verbs]));
+      expect(held?.resourceNames).toBeUndefined();
+    }
+    expect(own.filter(({ resources }) => resources?.includes("secrets")).flatMap(({ verbs }) => verbs)).toEqual([
+      "get",
+      "list",
+      "watch",
+    ]);
+  });
+
+  test("refuses options that cannot work, by name", () => {
+    expect(() => synth({ replicas: -1 })).toThrow(/"replicas" is -1/);
+    expect(() => synth({ certificates: "none" as never })).toThrow(/"certificates" is none/);
+  });
+});
