@@ -2,7 +2,11 @@ import { Readable, type Transform } from "node:stream";
 import { promisify } from "node:util";
 import { constants, createGunzip, createZstdCompress, createZstdDecompress, gzip as gzipCallback } from "node:zlib";
 import { type CompressionName, compressions } from "../barman/compression.ts";
+import { bzip2Compress } from "./bzip2-compress.ts";
+import { bzip2Decompress } from "./bzip2-decompress.ts";
 import { gzipStream } from "./gzip-stream.ts";
+import { lz4Compress, lz4Decompress } from "./lz4-frame.ts";
+import { snappyCompress, snappyDecompress } from "./snappy-frame.ts";
 
 const gzip = promisify(gzipCallback);
 /** Few, large outputs: each one is a turn of the event loop. */
@@ -24,7 +28,7 @@ export class CorruptStreamError extends Error {
   override readonly name = "CorruptStreamError";
 }
 
-export const supportedCompressions: readonly CompressionName[] = ["gzip", "zstd"];
+export const supportedCompressions: readonly CompressionName[] = ["gzip", "bzip2", "lz4", "snappy", "zstd"];
 
 export function isSupported(compression: CompressionName | undefined): boolean {
   return compression === undefined || supportedCompressions.includes(compression);
@@ -53,9 +57,12 @@ export function compressWal(
     case "zstd":
       return through(pieces, zstdEncoder(level, options.size));
     case "bzip2":
-    case "xz":
+      return bzip2Compress(pieces);
     case "lz4":
+      return lz4Compress(pieces);
     case "snappy":
+      return snappyCompress(pieces);
+    case "xz":
       throw new UnsupportedCompressionError(compression, "compress");
   }
 }
@@ -84,9 +91,12 @@ export function decompress(
     case "zstd":
       return through(source, createZstdDecompress({ chunkSize: outputBytes }));
     case "bzip2":
-    case "xz":
+      return guarded(source, bzip2Decompress);
     case "lz4":
+      return guarded(source, lz4Decompress);
     case "snappy":
+      return guarded(source, snappyDecompress);
+    case "xz":
       throw new UnsupportedCompressionError(compression, "decompress");
   }
 }
@@ -123,6 +133,29 @@ function zstdEncoder(level: number | undefined, size: number | undefined): Trans
       [constants.ZSTD_c_checksumFlag]: 1,
     },
   });
+}
+
+/** Runs a decoder of our own: an error of the source comes out as it is, one of the decoder as corruption. */
+async function* guarded(
+  source: AsyncIterable<Uint8Array>,
+  decode: (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  let sourceError: unknown;
+  const watched = (async function* () {
+    try {
+      yield* source;
+    } catch (error) {
+      sourceError = error;
+      throw error;
+    }
+  })();
+  try {
+    yield* decode(watched);
+  } catch (error) {
+    if (sourceError !== undefined) throw sourceError;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CorruptStreamError(`damaged or cut off: ${reason}`, { cause: error });
+  }
 }
 
 /** Pipes a source through a transform; an error of the source comes out as it is, one of the transform as corruption. */
