@@ -6,8 +6,10 @@ import { waitFor } from "../../../local/process/wait.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { runHealthcheck } from "../../../src/plugin/barman-cloud/healthcheck.ts";
 import { listAll } from "../../../src/ports/object-store.ts";
+import { createTestAuthority } from "../../support/tls-files.ts";
 import { segments } from "../../support/wal-folder.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
+import { startFaultyS3 } from "../store/faulty-s3.ts";
 import {
   bucket,
   namespace,
@@ -220,12 +222,38 @@ describe("what is amiss with the store", () => {
   });
 });
 
+test("an endpoint with a certificate of its own is reached by the mounted authority, which is missed by name", async () => {
+  const authority = await createTestAuthority();
+  const proxy = await startFaultyS3(lab.s3.port, await authority.issue("localhost"));
+  try {
+    const endpointCA = { name: "endpoint-ca", key: "ca.crt" };
+    await lab.useStore({ endpointURL: proxy.endpoint, endpointCA, wal: { compression: "gzip" } });
+    await sidecar.stop();
+    sidecar = await startSidecar(lab);
+    const path = await sidecar.segment(s1);
+    await expect(archive(path)).rejects.toMatchObject({
+      status: "FAILED_PRECONDITION",
+      message: expect.stringMatching(/endpointCA, but .*own\/barman-ca.crt is not there/),
+    });
+    await mkdir(join(sidecar.folder, "certificates/own"), { recursive: true });
+    await writeFile(join(sidecar.folder, "certificates/own/barman-ca.crt"), authority.ca);
+    await archive(path);
+    await restore(s1);
+    expect(await sidecar.plugin.wal.status(clusterOf())).toMatchObject({ firstWal: s1, lastWal: s1 });
+    expect(proxy.seen.some((request) => request.startsWith("PUT "))).toBe(true);
+  } finally {
+    await proxy.stop();
+    await authority.remove();
+  }
+});
+
 test("what an older release left in the spool is never served", async () => {
   await sidecar.stop();
   const spool = join(sidecar.folder, "spool");
   await mkdir(spool, { recursive: true });
   await writeFile(join(spool, s1), "");
   await writeFile(join(spool, "end-of-wal-stream"), "");
+  await lab.useStore();
   sidecar = await startSidecar(lab, { env: { SPOOL_DIRECTORY: spool } });
   await expect(restore(s1)).rejects.toMatchObject({ status: "NOT_FOUND" });
   expect((await readdir(spool)).filter((name) => name !== "prefetched")).toEqual([]);
