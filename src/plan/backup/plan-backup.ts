@@ -1,0 +1,141 @@
+import { backupPhases, isBackupDone, isBackupExecuting } from "../../api/backup-phases.ts";
+import type { Backup } from "../../api/generated/backup.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import { annotations } from "../../api/labels.ts";
+import { imageMajor } from "../../postgres/image-version.ts";
+import type { PolledInstance } from "../cluster/observed.ts";
+import { formatSeconds } from "../cluster/timestamps.ts";
+import { choosePod, containerId } from "./choose-pod.ts";
+import { backupMethod, findObstacle } from "./prerequisites.ts";
+import { findPredecessor } from "./queue.ts";
+import { judgeStarted } from "./still-valid.ts";
+
+export type BackupStatus = NonNullable<Backup["status"]>;
+
+/** What one pass over a Backup may know. */
+export interface ObservedBackup {
+  /** What is wrong with the definition, in words; `null` when it is good. */
+  invalid: string | null;
+  /** `undefined` when it does not exist. */
+  cluster: Cluster | undefined;
+  /** All Backups of the namespace. */
+  backups: readonly Backup[];
+  /** Active instances of the cluster, asked in this pass. */
+  instances: readonly PolledInstance[];
+  volumeSnapshots: boolean;
+}
+
+export interface BackupEvent {
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+}
+
+/** What is to be done about a Backup. */
+export type BackupDecision =
+  /** Nothing, until something changes or the time has passed. */
+  | { kind: "leave"; requeueAfterMs?: number; because: string }
+  /** It can't be taken now. */
+  | { kind: "wait"; status: Partial<BackupStatus>; event?: BackupEvent; requeueAfterMs: number; because: string }
+  /** The definition is wrong; whoever mends it starts a new pass. */
+  | { kind: "refuse"; status: Partial<BackupStatus>; because: string }
+  /** It failed for good. `event` comes beside the one that every failure has. */
+  | { kind: "fail"; message: string; event?: BackupEvent }
+  /** The pod that takes it is to be told so. */
+  | { kind: "start"; pod: string; status: Partial<BackupStatus>; events: readonly BackupEvent[] };
+
+/** Pauses of the reference, in milliseconds. */
+const pauses = { cluster: 30_000, others: 10_000, pod: 30_000, running: 600_000, starting: 30_000 } as const;
+
+/** Decides about one Backup (reference: backups §4.3). */
+export function planBackup(backup: Backup, observed: ObservedBackup, now: Date): BackupDecision {
+  const phase = backup.status?.phase;
+  if (backup.metadata.annotations?.[annotations.reconciliationLoop] === "disabled") {
+    return { kind: "leave", because: "reconciliation is disabled by annotation" };
+  }
+  if (isBackupDone(phase) || backup.metadata.deletionTimestamp) return { kind: "leave", because: "it has ended" };
+  if (observed.invalid !== null) {
+    const status = { phase: backupPhases.invalid, error: observed.invalid };
+    return { kind: "refuse", status, because: observed.invalid };
+  }
+  const { cluster } = observed;
+  if (!cluster) {
+    const message = `Unknown cluster ${backup.spec.cluster.name}, will retry in 30 seconds`;
+    return wait(pauses.cluster, message, { type: "Normal", reason: "FindingCluster", message });
+  }
+  const obstacle = findObstacle(backup, cluster, observed);
+  if (obstacle) {
+    const event: BackupEvent = { type: "Warning", reason: obstacle.event, message: obstacle.message };
+    return { kind: "fail", message: obstacle.message, event };
+  }
+  if (isBackupExecuting(phase)) return planStarted(backup, cluster, observed, now);
+  if (phase === backupPhases.walArchivingFailing || phase === backupPhases.finalizing) {
+    return { kind: "leave", requeueAfterMs: pauses.starting, because: `its phase is ${phase}` };
+  }
+  const predecessor = findPredecessor(backup, observed.backups);
+  if (predecessor) {
+    const because = `backup ${predecessor.metadata.name} of the same cluster comes first`;
+    return wait(pauses.others, because);
+  }
+  return planStart(backup, cluster, observed, now, []);
+}
+
+function planStarted(backup: Backup, cluster: Cluster, observed: ObservedBackup, now: Date): BackupDecision {
+  const validity = judgeStarted(backup, cluster, observed.instances);
+  switch (validity.kind) {
+    case "lost": {
+      const event: BackupEvent = { type: "Warning", reason: "InstanceManagerRestarted", message: validity.message };
+      return { kind: "fail", message: validity.message, event };
+    }
+    case "restart": {
+      const message = `Restarting the backup: ${validity.reason}`;
+      return planStart(backup, cluster, observed, now, [{ type: "Normal", reason: "ReStarting", message }]);
+    }
+    case "running":
+      return {
+        kind: "leave",
+        requeueAfterMs: pauses.running,
+        because: "its pod takes it and writes what becomes of it",
+      };
+  }
+}
+
+function planStart(
+  backup: Backup,
+  cluster: Cluster,
+  observed: ObservedBackup,
+  now: Date,
+  events: readonly BackupEvent[],
+): BackupDecision {
+  const method = backupMethod(backup);
+  if (method === "volumeSnapshot") {
+    const message =
+      "backups by volume snapshots are not supported by this operator: use method plugin or barmanObjectStore";
+    return { kind: "fail", message };
+  }
+  const choice = choosePod(backup, cluster, observed.instances);
+  if (choice.kind === "none") {
+    return wait(pauses.pod, choice.reason, { type: "Normal", reason: choice.event, message: choice.reason });
+  }
+  const { instance } = choice;
+  const major = imageMajor(cluster.status?.image ?? "");
+  const status: Partial<BackupStatus> = {
+    phase: backupPhases.started,
+    method,
+    instanceID: {
+      podName: instance.name,
+      ContainerID: containerId(instance.pod),
+      ...(instance.status.sessionID ? { sessionID: instance.status.sessionID } : {}),
+    },
+    reconciliationStartedAt: formatSeconds(now),
+    ...(major === undefined ? {} : { majorVersion: major }),
+  };
+  const message = `Starting backup for cluster ${cluster.metadata.name}`;
+  const starting: BackupEvent = { type: "Normal", reason: "Starting", message };
+  return { kind: "start", pod: instance.name, status, events: [...events, starting] };
+}
+
+function wait(requeueAfterMs: number, because: string, event?: BackupEvent): BackupDecision {
+  const status = { phase: backupPhases.pending };
+  return { kind: "wait", status, requeueAfterMs, because, ...(event ? { event } : {}) };
+}

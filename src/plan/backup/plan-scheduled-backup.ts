@@ -1,0 +1,144 @@
+import { isBackupDone, scheduledBackupLabels } from "../../api/backup-phases.ts";
+import type { Backup } from "../../api/generated/backup.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import type { ScheduledBackup } from "../../api/generated/scheduledbackup.ts";
+import { labels } from "../../api/labels.ts";
+import { formatSeconds } from "../cluster/timestamps.ts";
+import type { BackupEvent } from "./plan-backup.ts";
+import { nextSlot } from "./schedule.ts";
+
+export type ScheduledBackupStatus = NonNullable<ScheduledBackup["status"]>;
+
+export interface ObservedSchedule {
+  invalid: string | null;
+  /** Backups of the namespace. */
+  backups: readonly Backup[];
+  /** `undefined` when it does not exist. */
+  cluster: Cluster | undefined;
+  /** IANA name of the zone in which the schedule is meant. */
+  timeZone: string;
+}
+
+export type ScheduleDecision =
+  | { kind: "leave"; requeueAfterMs?: number; because: string; event?: BackupEvent }
+  | {
+      kind: "note";
+      status: Partial<ScheduledBackupStatus>;
+      requeueAfterMs?: number;
+      because: string;
+      event?: BackupEvent;
+    }
+  | { kind: "create"; backup: Backup; status: Partial<ScheduledBackupStatus>; event: BackupEvent };
+
+/** How soon a child that is not done is looked at again, in milliseconds. */
+const childPauseMs = 60_000;
+
+/** Decides about one ScheduledBackup (reference: backups §4.10). */
+export function planScheduledBackup(
+  scheduled: ScheduledBackup,
+  observed: ObservedSchedule,
+  now: Date,
+): ScheduleDecision {
+  const { spec, status, metadata } = scheduled;
+  if (metadata.deletionTimestamp) return { kind: "leave", because: "it is being deleted" };
+  if (observed.invalid !== null)
+    return { kind: "note", status: { error: observed.invalid }, because: observed.invalid };
+  const checkedMs = status?.lastCheckTime ? Date.parse(status.lastCheckTime) : undefined;
+  const next = (after: number) => nextSlot(spec.schedule, after, observed.timeZone);
+  const children = observed.backups.filter((it) => isChildOf(it, scheduled));
+  if (spec.suspend) return skipWhileSuspended(checkedMs, next, now);
+  const busy = children.find((it) => !isBackupDone(it.status?.phase));
+  if (busy) {
+    const because = `backup ${busy.metadata.name} is not done yet`;
+    return { kind: "leave", requeueAfterMs: childPauseMs, because };
+  }
+  const upcoming = next(now.getTime());
+  if (upcoming === null) {
+    const message = `The schedule "${spec.schedule}" has no time within five years`;
+    return { kind: "leave", because: message, event: { type: "Warning", reason: "NoSchedule", message } };
+  }
+  const nextScheduleTime = formatSeconds(new Date(upcoming));
+  const untilNext = upcoming - now.getTime();
+  if (checkedMs === undefined) {
+    const hasRun = children.some((it) => it.metadata.labels?.[scheduledBackupLabels.immediate] === "true");
+    if (spec.immediate && !hasRun) return create(scheduled, observed, now, now, true, nextScheduleTime);
+    const first = { lastCheckTime: formatSeconds(now), nextScheduleTime };
+    return { kind: "note", status: first, requeueAfterMs: untilNext, because: "the first time is waited for" };
+  }
+  const due = next(checkedMs);
+  if (due !== null && due <= now.getTime())
+    return create(scheduled, observed, now, new Date(due), false, nextScheduleTime);
+  const because = `the next time is ${nextScheduleTime}`;
+  if (status?.nextScheduleTime === nextScheduleTime) return { kind: "leave", requeueAfterMs: untilNext, because };
+  return { kind: "note", status: { nextScheduleTime }, requeueAfterMs: untilNext, because };
+}
+
+/** Times that pass meanwhile are passed over for good: resuming must not set a backup off at once. */
+function skipWhileSuspended(
+  checkedMs: number | undefined,
+  next: (after: number) => number | null,
+  now: Date,
+): ScheduleDecision {
+  const because = "it is suspended";
+  const due = checkedMs === undefined ? null : next(checkedMs);
+  if (due !== null && due <= now.getTime()) {
+    const upcoming = next(now.getTime());
+    const requeue = upcoming === null ? {} : { requeueAfterMs: upcoming - now.getTime() };
+    return { kind: "note", status: { lastCheckTime: formatSeconds(now) }, because, ...requeue };
+  }
+  return { kind: "leave", because, ...(due === null ? {} : { requeueAfterMs: due - now.getTime() }) };
+}
+
+function create(
+  scheduled: ScheduledBackup,
+  observed: ObservedSchedule,
+  now: Date,
+  slot: Date,
+  immediate: boolean,
+  nextScheduleTime: string,
+): ScheduleDecision {
+  const backup = buildBackup(scheduled, observed.cluster, slot, immediate);
+  const message = immediate ? "Scheduled immediate backup now" : `Scheduled backup ${backup.metadata.name}`;
+  const status = {
+    lastCheckTime: formatSeconds(now),
+    lastScheduleTime: formatSeconds(slot),
+    nextScheduleTime,
+  };
+  return { kind: "create", backup, status, event: { type: "Normal", reason: "BackupSchedule", message } };
+}
+
+function buildBackup(scheduled: ScheduledBackup, cluster: Cluster | undefined, slot: Date, immediate: boolean): Backup {
+  const { metadata, spec } = scheduled;
+  const { schedule: _, suspend: __, immediate: ___, backupOwnerReference: ____, ...copied } = spec;
+  const owner = ownerOf(scheduled, cluster);
+  const deadline = metadata.annotations?.[deadlineAnnotation];
+  return {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Backup",
+    metadata: {
+      name: `${metadata.name}-${slot.toISOString().slice(0, 19).replaceAll(/\D/g, "")}`,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      labels: {
+        [labels.cluster]: spec.cluster.name,
+        [scheduledBackupLabels.immediate]: String(immediate),
+        [scheduledBackupLabels.scheduledBackup]: metadata.name ?? "",
+      },
+      ...(deadline === undefined ? {} : { annotations: { [deadlineAnnotation]: deadline } }),
+      ...(owner ? { ownerReferences: [owner] } : {}),
+    },
+    spec: copied,
+  };
+}
+
+const deadlineAnnotation = "cnpg.io/volumeSnapshotDeadline";
+
+function ownerOf(scheduled: ScheduledBackup, cluster: Cluster | undefined) {
+  const owner = { self: scheduled, cluster, none: undefined }[scheduled.spec.backupOwnerReference ?? "none"];
+  if (!owner?.metadata.uid) return undefined;
+  const { name = "", uid } = owner.metadata;
+  return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+function isChildOf(backup: Backup, scheduled: ScheduledBackup): boolean {
+  return backup.metadata.labels?.[scheduledBackupLabels.scheduledBackup] === scheduled.metadata.name;
+}

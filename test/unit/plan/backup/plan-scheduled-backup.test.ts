@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import type { Backup } from "../../../../src/api/generated/backup.ts";
+import type { Cluster } from "../../../../src/api/generated/cluster.ts";
+import type { ScheduledBackup } from "../../../../src/api/generated/scheduledbackup.ts";
+import { type ObservedSchedule, planScheduledBackup } from "../../../../src/plan/backup/plan-scheduled-backup.ts";
+
+const now = new Date("2026-11-30T10:00:30Z");
+const aSchedule = (
+  spec: Partial<ScheduledBackup["spec"]> = {},
+  status?: ScheduledBackup["status"],
+): ScheduledBackup => ({
+  apiVersion: "postgresql.cnpg.io/v1",
+  kind: "ScheduledBackup",
+  metadata: { namespace: "ns", name: "nightly", uid: "uid-s" },
+  spec: { schedule: "0 0 * * * *", cluster: { name: "c" }, method: "plugin", ...spec },
+  ...(status ? { status } : {}),
+});
+const cluster = {
+  apiVersion: "postgresql.cnpg.io/v1",
+  kind: "Cluster",
+  metadata: { name: "c", uid: "uid-c" },
+} as Cluster;
+const observed = (fields: Partial<ObservedSchedule> = {}): ObservedSchedule => ({
+  invalid: null,
+  backups: [],
+  cluster,
+  timeZone: "UTC",
+  ...fields,
+});
+const child = (phase: string, immediate = "false"): Backup => ({
+  apiVersion: "postgresql.cnpg.io/v1",
+  kind: "Backup",
+  metadata: {
+    name: "nightly-1",
+    labels: { "cnpg.io/scheduled-backup": "nightly", "cnpg.io/immediateBackup": immediate },
+  },
+  spec: { cluster: { name: "c" } },
+  status: { phase },
+});
+
+describe("planScheduledBackup", () => {
+  it("waits for the first time, and says when that is", () => {
+    expect(planScheduledBackup(aSchedule(), observed(), now)).toMatchObject({
+      kind: "note",
+      status: { lastCheckTime: "2026-11-30T10:00:30Z", nextScheduleTime: "2026-11-30T11:00:00Z" },
+      requeueAfterMs: 3_570_000,
+    });
+  });
+
+  it("takes one at once when asked to, and only once", () => {
+    const decision = planScheduledBackup(aSchedule({ immediate: true }), observed(), now);
+    expect(decision).toMatchObject({
+      kind: "create",
+      backup: {
+        metadata: {
+          name: "nightly-20261130100030",
+          labels: { "cnpg.io/immediateBackup": "true", "cnpg.io/cluster": "c" },
+        },
+        spec: { cluster: { name: "c" }, method: "plugin" },
+      },
+    });
+    const known = observed({ backups: [child("completed", "true")] });
+    expect(planScheduledBackup(aSchedule({ immediate: true }), known, now).kind).toBe("note");
+  });
+
+  it("takes one for the oldest time that was missed and drops the others", () => {
+    const due = aSchedule({}, { lastCheckTime: "2026-11-30T06:30:00Z" });
+    expect(planScheduledBackup(due, observed(), now)).toMatchObject({
+      kind: "create",
+      backup: { metadata: { name: "nightly-20261130070000" } },
+      status: {
+        lastCheckTime: "2026-11-30T10:00:30Z",
+        lastScheduleTime: "2026-11-30T07:00:00Z",
+        nextScheduleTime: "2026-11-30T11:00:00Z",
+      },
+    });
+  });
+
+  it("waits for the backup before", () => {
+    const due = aSchedule({}, { lastCheckTime: "2026-11-30T06:30:00Z" });
+    const decision = planScheduledBackup(due, observed({ backups: [child("started")] }), now);
+    expect(decision).toMatchObject({ kind: "leave", requeueAfterMs: 60_000 });
+  });
+
+  it("passes over what is due while it is suspended", () => {
+    const due = aSchedule({ suspend: true }, { lastCheckTime: "2026-11-30T06:30:00Z" });
+    expect(planScheduledBackup(due, observed(), now)).toMatchObject({
+      kind: "note",
+      status: { lastCheckTime: "2026-11-30T10:00:30Z" },
+    });
+    const resumed = aSchedule({}, { lastCheckTime: "2026-11-30T10:00:30Z" });
+    expect(planScheduledBackup(resumed, observed(), now)).toMatchObject({ requeueAfterMs: 3_570_000 });
+  });
+
+  it.each([
+    ["none", undefined],
+    ["self", { kind: "ScheduledBackup", name: "nightly", uid: "uid-s" }],
+    ["cluster", { kind: "Cluster", name: "c", uid: "uid-c" }],
+  ] as const)("gives backups the owner %s", (backupOwnerReference, owner) => {
+    const decision = planScheduledBackup(aSchedule({ immediate: true, backupOwnerReference }), observed(), now);
+    const references = decision.kind === "create" ? decision.backup.metadata.ownerReferences : "no backup";
+    expect(references).toEqual(owner && [expect.objectContaining(owner)]);
+  });
+
+  it("tells of a schedule without a time, and of one that is none", () => {
+    const never = planScheduledBackup(aSchedule({ schedule: "0 0 0 31 2 *" }), observed(), now);
+    expect(never).toMatchObject({ kind: "leave", event: { reason: "NoSchedule" } });
+    const invalid = planScheduledBackup(aSchedule(), observed({ invalid: "spec.schedule: wrong" }), now);
+    expect(invalid).toMatchObject({ kind: "note", status: { error: "spec.schedule: wrong" } });
+  });
+});
