@@ -105,8 +105,11 @@ describe("the plugin's image", () => {
     const { root, image } = await unpack(archive);
     expect(image.config.User).toBe("10001:10001");
     expect(image.config.Entrypoint).toEqual(["/manager"]);
+    const settings = (image.config.Env ?? []).map((entry) => entry.split(/=(.*)/s, 2));
+    expect(settings).toContainEqual(["NODE_OPTIONS", "--max-semi-space-size=1"]);
+    const env = { ...Object.fromEntries(settings), PATH: process.env["PATH"] };
     const run = (user: string, ...command: string[]) =>
-      spawnSync("chroot", [`--userspec=${user}`, root, "/manager", ...command], { encoding: "utf8", env: {} });
+      spawnSync("chroot", [`--userspec=${user}`, root, "/manager", ...command], { encoding: "utf8", env });
     expect(run("26:26", "healthcheck", "unix")).toMatchObject({
       status: 1,
       stderr: expect.stringContaining("/plugins/"),
