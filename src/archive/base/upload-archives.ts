@@ -42,7 +42,9 @@ export async function uploadArchives(
   upload: ArchiveUpload,
 ): Promise<UploadedArchives> {
   const { keys, backupId, compression, sizes, store, tags, signal } = upload;
-  const queue = new ItemQueue(items);
+  // The store would call a failure of its source its own: not reached, worth another try.
+  const source = new WatchedSource(items);
+  const queue = new ItemQueue(source.items());
   const total: UploadedArchives = { archives: 0, files: 0, bytes: 0, storedBytes: 0 };
   try {
     do {
@@ -67,8 +69,28 @@ export async function uploadArchives(
       total.storedBytes += size;
     } while (!queue.ended);
     return total;
+  } catch (error) {
+    throw source.failure ?? error;
   } finally {
     await queue.close();
+  }
+}
+
+class WatchedSource {
+  failure: unknown;
+  readonly #items: AsyncIterable<TarItem>;
+
+  constructor(items: AsyncIterable<TarItem>) {
+    this.#items = items;
+  }
+
+  async *items(): AsyncGenerator<TarItem> {
+    try {
+      yield* this.#items;
+    } catch (error) {
+      this.failure = error;
+      throw error;
+    }
   }
 }
 
