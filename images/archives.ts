@@ -128,7 +128,13 @@ async function pluginRecipe(log: (line: string) => void): Promise<Recipe> {
   const { hash, version } = await readManifest(runtime);
   return {
     name: pluginImage,
-    key: hashText(await readFile(dockerfile, "utf8"), hash, version, await hashFile(certificates)),
+    key: hashText(
+      await readFile(dockerfile, "utf8"),
+      await readFile(join(repository, "images", "plugin-root.ts"), "utf8"),
+      hash,
+      version,
+      await hashFile(certificates),
+    ),
     async build(engine, archive) {
       const context = join(repository, "build", "image", `barman-cloud.${randomUUID()}`);
       try {

@@ -24,6 +24,8 @@ export async function layOutPluginRoot(runtime: string, certificates: string, ro
   await cp(join(runtime, "lib"), join(root, "lib"), { recursive: true });
   await symlink("lib", join(root, "lib64"));
   await copyFile(certificates, join(root, "etc", "ssl", "certs", "ca-certificates.crt"));
+  // As everywhere else: the pod's own hosts file counts before the name server.
+  await writeFile(join(root, "etc", "nsswitch.conf"), "hosts: files dns\n");
   const program = await readFile(join(runtime, bundleName));
   // The kernel passes all that follows the program's name as one argument; the other options are in the environment.
   const manager = Buffer.concat([Buffer.from("#!/runtime/node --no-maglev\n"), program]);

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
-import { mkdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -120,6 +120,11 @@ describe("the plugin's image", () => {
       stderr: expect.stringContaining("SIDECAR_IMAGE"),
     });
     expect(run("10001:10001", "operator", "--help").stdout).toContain("--certificates-service");
+    // What libraries ask of their system, for a user that is in no list.
+    await writeFile(join(root, "etc", "hosts"), "127.0.0.1 archive.example\n");
+    const script = `require("dns").lookup("archive.example", (e, a) => console.log(e?.code, a, require("os").homedir()))`;
+    const asked = ["--userspec=4711:4711", root, "/runtime/node", "-e", script];
+    expect(spawnSync("chroot", asked, { encoding: "utf8", env }).stdout).toBe("undefined 127.0.0.1 /\n");
   });
 });
 
