@@ -44,8 +44,8 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
       else {
         const entry = buildEntry(header, new Map([...shared, ...own]));
         own = new Map();
-        // Links have no bytes, whatever size their header tells.
-        const size = entry.kind === "file" ? entry.size : 0;
+        // Links and folders have no bytes, whatever size their header tells.
+        const size = kinds[header.type] === "file" ? entry.size : 0;
         const content = source.span(size);
         yield { entry, content };
         await source.skipSpan();
@@ -124,8 +124,12 @@ class ByteSource {
   }
 
   /** The next bytes, bit by bit; at most one span at a time. */
-  async *span(length: number): AsyncGenerator<Uint8Array> {
+  span(length: number): AsyncIterable<Uint8Array> {
     this.#span = length;
+    return this.#restOfSpan();
+  }
+
+  async *#restOfSpan(): AsyncGenerator<Uint8Array> {
     while (this.#span > 0) {
       const part = await this.#some(this.#span);
       this.#span -= part.length;
