@@ -11,7 +11,6 @@ const missingCommands: readonly (readonly [group: string, name: string])[] = [
   ["instance", "restoresnapshot"],
   ["instance", "upgrade"],
   ["pgbouncer", "run"],
-  ["", "backup"],
 ];
 
 function addLogFlags(command: Command): Command {
@@ -110,6 +109,12 @@ function addSmallCommands(program: Command): void {
   addLogFlags(program.command("bootstrap").argument("<target>").description("copy launcher and runtime")).action(() => {
     throw new Error("bootstrap is the launcher's work: run it as /manager bootstrap TARGET");
   });
+  addLogFlags(program.command("backup").argument("<name>").description("start a Backup in this instance")).action(
+    async (name: string) => {
+      const { backupCommand } = await import("../instance/backup/backup-command.ts");
+      process.stderr.write(`${await backupCommand(name, process.env)}\n`);
+    },
+  );
   const show = program.command("show").description("show facts about the instance");
   addLogFlags(show.command("wal-archive-queue")).action(async () => {
     const { listArchiveQueue } = await import("../instance/wal/wal-command.ts");

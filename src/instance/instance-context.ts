@@ -24,6 +24,8 @@ export interface InstanceContext {
   clock: Clock;
   random: Random;
   logger: Logger;
+  /** Archives one WAL file whoever is the primary; false when nobody archives. Absent where no WAL is served. */
+  archiveWal?: (path: string) => Promise<boolean>;
   /** Name of the user that this process and PostgreSQL run as. */
   systemUser: string;
 }

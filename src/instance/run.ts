@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { createEventSink } from "../kube/event-sink.ts";
 import type { PostmasterHost } from "../ports/postmaster-host.ts";
+import { BackupRunner } from "./backup/backup-runner.ts";
 import { loadServerCertificate } from "./certificates.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
@@ -24,6 +26,7 @@ import type { InstanceSettings } from "./settings.ts";
 import { quitSidecars } from "./sidecars.ts";
 import { StatusCollector } from "./status.ts";
 import { createInstanceWal } from "./wal/create-wal.ts";
+import { followKeptWal } from "./wal/former-wal.ts";
 import { createLocalServer, localHandler } from "./web/local-server.ts";
 import { ProbeChecks } from "./web/probe-checks.ts";
 import { createRemoteServer, remoteHandler } from "./web/remote-server.ts";
@@ -88,7 +91,8 @@ export async function runInstance(
     if (finished) return;
     finished = true;
     stop.abort();
-    await Promise.all([remote.close(), local.close(), metrics.close(), wal.close(), statusCollector.close()]);
+    await Promise.all([remote.close(), local.close(), metrics.close(), statusCollector.close(), backups.close()]);
+    await Promise.all([wal.close(), plugins.close()]);
     pipesStop.abort();
     await pipes.done;
     if (code === 0) await quitSidecars();
@@ -141,8 +145,16 @@ export async function runInstance(
     { tls: settings.statusTls },
   );
   const metrics = createRemoteServer(metricsHandler(context, context.sql, sources), { tls: settings.metricsTls });
-  const local = createLocalServer(localHandler(context, status));
   const wal = createInstanceWal(context, { status, plugins });
+  context.archiveWal = (path) => wal.requests.archiveAnyway(path);
+  const events = createEventSink(kube, {
+    component: "instance-manager",
+    instance: settings.podName,
+    clock: context.clock,
+    logger,
+  });
+  const backups = new BackupRunner({ context, plugins, status, events, inTree: () => wal.inTree() });
+  const local = createLocalServer(localHandler(context, status, (name) => backups.start(name)));
   const applyCertificate = () => {
     if (!state.serverCertificate) return;
     remote.setCertificate(state.serverCertificate);
@@ -182,6 +194,7 @@ export async function runInstance(
     reconciler.run(signal),
     slots.run(signal),
     followQuerySources(context, sources, signal),
+    followKeptWal(context, signal),
   ];
   void warmUp(context, reconciler, hello.postmasterPid !== undefined);
   const failure = await Promise.all(background).then(

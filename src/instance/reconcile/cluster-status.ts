@@ -17,6 +17,11 @@ export interface ClusterStatusWriter {
   setPhase(phase: string, reason: string, signal?: AbortSignal): Promise<void>;
   /** Sets a condition, only when something in it changes. */
   setCondition(wanted: Omit<Condition, "lastTransitionTime">, signal?: AbortSignal): Promise<void>;
+  /** Replaces the status by what the callback makes of it; the same object means no change. */
+  update(
+    change: (status: NonNullable<Cluster["status"]>) => NonNullable<Cluster["status"]>,
+    signal?: AbortSignal,
+  ): Promise<void>;
 }
 
 /** Replaces or adds a condition; gives the same list when nothing changes. */
@@ -95,6 +100,21 @@ export function createClusterStatusWriter(
             clock.now(),
           );
           return { ...current, status: { ...current.status, phase, phaseReason: reason, conditions: [...conditions] } };
+        },
+        signal ? { signal } : {},
+      );
+      observeWrite(patched);
+    },
+
+    async update(change, signal) {
+      const patched = await patchStatus(
+        kube,
+        resources.clusters,
+        key,
+        (current) => {
+          const before = current.status ?? {};
+          const status = change(before);
+          return status === before ? undefined : { ...current, status };
         },
         signal ? { signal } : {},
       );

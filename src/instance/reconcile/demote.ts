@@ -4,8 +4,10 @@ import { redactConninfo } from "../../postgres/conninfo.ts";
 import { shutDownStates } from "../../postgres/control-data.ts";
 import { parseLsn } from "../../postgres/lsn.ts";
 import { parseTimelineHistory, type TimelineSwitch } from "../../postgres/timeline-history.ts";
+import { defaultWalSegmentBytes } from "../../postgres/wal-name.ts";
 import { mySlotName, primaryConninfo, setAutoConfMode, writeStandbyOverride } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
+import { drainReadyWal } from "../wal/former-wal.ts";
 import { keepUnarchivedWal } from "./kept-wal.ts";
 import { identifyServer, isSettledPrimary } from "./source-server.ts";
 
@@ -132,10 +134,18 @@ export async function demote(
       timeline,
       primaryTimeline: identity.timeline,
     });
-    if (decision.kind === "rewind") {
-      await keepUnarchivedWal(context, cluster, signal);
-      await runRewind(context, signal);
-    }
+    await drainReadyWal(
+      context,
+      {
+        timeline: identity.timeline,
+        position: identity.position ?? 0n,
+        history: identity.history ?? [],
+        segmentBytes: control.walSegmentBytes ?? defaultWalSegmentBytes,
+      },
+      signal,
+    );
+    await keepUnarchivedWal(context, cluster, signal);
+    if (decision.kind === "rewind") await runRewind(context, signal);
   }
   logger.info("Demoting this instance to a standby");
   await becomeStandby(context, cluster);

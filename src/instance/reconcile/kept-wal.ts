@@ -4,12 +4,13 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import { planKeptWal } from "../../plan/instance/rewind.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
-const prefix = "unarchived_";
+/** Folders beside PGDATA with copies of WAL that the archive lacks. */
+export const keptPrefix = "unarchived_";
 
 /** Folders beside PGDATA into which earlier attempts put WAL. */
 async function earlierFolders(context: InstanceContext, parent: string): Promise<string[]> {
   const names = await context.files.list(parent);
-  return names.filter((name) => name.startsWith(prefix)).map((name) => `${parent}/${name}`);
+  return names.filter((name) => name.startsWith(keptPrefix)).map((name) => `${parent}/${name}`);
 }
 
 async function isKept(context: InstanceContext, folders: readonly string[], name: string): Promise<boolean> {
@@ -27,12 +28,15 @@ async function run(context: InstanceContext, signal: AbortSignal, command: strin
   const result = await context.processes.run(command, args, { signal });
   if (result.code === 0) return;
   throw new Error(
-    `WAL that is not archived yet could not be kept before the rewind (${command}: ${result.stderr.trim()}); ` +
+    `WAL that is not archived yet could not be kept (${command}: ${result.stderr.trim()}); ` +
       "enlarge this instance's volume, or delete it so that the instance is cloned anew",
   );
 }
 
-/** Copies WAL that the archive lacks out of the way of a rewind, into `unarchived_<time>` beside PGDATA. Nobody removes it. */
+/**
+ * Copies WAL that the archive lacks into `unarchived_<time>` beside PGDATA: a rewind removes it, and so does a standby, which
+ * does not wait for an archiver. What turns out to be shared is archived from there; nobody removes the rest.
+ */
 export async function keepUnarchivedWal(
   context: InstanceContext,
   cluster: Cluster,
@@ -49,16 +53,16 @@ export async function keepUnarchivedWal(
   const missing: string[] = [];
   for (const name of names) if (!(await isKept(context, earlier, name))) missing.push(name);
   if (missing.length === 0) return;
-  const folder = `${parent}/${prefix}${new Date(clock.now()).toISOString().replace(/[-:]|\.\d+/g, "")}`;
+  const folder = `${parent}/${keptPrefix}${new Date(clock.now()).toISOString().replace(/[-:]|\.\d+/g, "")}`;
   await files.makeDirectory(folder, 0o700);
   for (const name of missing) {
     await run(context, signal, "cp", ["-p", `${paths.pgWal}/${name}`, `${folder}/${name}`]);
-    // The rewind removes the original; a crash after it must not find both gone.
+    // The original is removed later; a crash after it must not find both gone.
     await run(context, signal, "sync", [`${folder}/${name}`]);
   }
   await run(context, signal, "sync", [folder]);
   logger.warning(
-    "WAL that is not archived was copied before the rewind removes it; archive it by hand if a recovery needs it",
+    "WAL that is not archived was copied; what the new primary shares is archived from there, look at the rest if it is missed",
     {
       folder,
       files: missing,

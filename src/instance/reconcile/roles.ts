@@ -3,8 +3,9 @@ import { quoteIdentifier } from "../../postgres/identifiers.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { withSession } from "../local-sql.ts";
 
-/** Functions that pg_rewind calls on the source server. */
-const rewindFunctions = [
+/** Functions that pg_rewind calls on the source server, and what lets a standby's backup end in time. */
+const standbyFunctions = [
+  "pg_catalog.pg_switch_wal()",
   "pg_catalog.pg_ls_dir(text, boolean, boolean)",
   "pg_catalog.pg_stat_file(text, boolean)",
   "pg_catalog.pg_read_binary_file(text)",
@@ -35,7 +36,7 @@ export async function ensureReplicationRole(context: InstanceContext, signal: Ab
       } else if (known["rolcanlogin"] !== true || known["rolreplication"] !== true) {
         await session.query(`ALTER ROLE ${role} LOGIN REPLICATION`);
       }
-      for (const name of rewindFunctions) await session.query(`GRANT EXECUTE ON FUNCTION ${name} TO ${role}`);
+      for (const name of standbyFunctions) await session.query(`GRANT EXECUTE ON FUNCTION ${name} TO ${role}`);
       await session.query("COMMIT");
     },
     { signal },

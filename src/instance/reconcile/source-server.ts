@@ -1,4 +1,5 @@
 import { roles } from "../../api/constants.ts";
+import type { SqlSession } from "../../ports/sql-session.ts";
 import { type Lsn, parseLsn } from "../../postgres/lsn.ts";
 import { parseTimelineHistory, switchPointOf, type TimelineSwitch } from "../../postgres/timeline-history.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -89,16 +90,25 @@ export async function isSettledPrimary(context: InstanceContext, options: Source
   }
 }
 
+/** Works in one session on the primary as the replication user. */
+export async function withSource<T>(
+  context: InstanceContext,
+  options: SourceOptions,
+  work: (session: SqlSession) => Promise<T>,
+): Promise<T> {
+  const session = await connect(context, options, false);
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
 /** Runs one query on the primary as the replication user. */
-export async function querySource(
+export function querySource(
   context: InstanceContext,
   options: SourceOptions,
   text: string,
 ): Promise<Record<string, unknown>[]> {
-  const session = await connect(context, options, false);
-  try {
-    return await session.query(text);
-  } finally {
-    await session.close();
-  }
+  return withSource(context, options, (session) => session.query(text));
 }

@@ -29,8 +29,8 @@ export interface ArchiveFileRequest {
 const archives = (plugin: Plugin) => plugin.capabilities.wal.includes("TYPE_ARCHIVE_WAL");
 
 function unavailable(name: string, cause?: unknown): Error {
-  const because = cause instanceof Error ? `: ${cause.message}` : "";
-  return new Error(`wal archive plugin is not available: ${name}${because}`, { cause });
+  // The text is one that others look for; why it cannot be reached is the cause.
+  return new Error(`wal archive plugin is not available: ${name}`, { cause });
 }
 
 /** Archives one file; `nobody`: none of the plugins that might have wanted it archives WAL. Fails with what the condition shows. */

@@ -121,6 +121,9 @@ export class WalRequests {
       return { code: 0, message: "" };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (cause !== undefined)
+        this.#deps.logger.warning("A WAL file was not archived", { walName: path, error: cause });
       this.#report(archivingCondition(message));
       return { code: 1, message };
     }

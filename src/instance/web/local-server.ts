@@ -5,7 +5,7 @@ import { archivingCondition } from "../wal/archiving-condition.ts";
 import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, readBody, textAnswer } from "./http-answer.ts";
 import { close, listen } from "./remote-server.ts";
 
-async function reportArchiving(status: ClusterStatusWriter, body: string): Promise<HttpAnswer> {
+async function reportArchiving(status: Pick<ClusterStatusWriter, "setCondition">, body: string): Promise<HttpAnswer> {
   let error: unknown;
   try {
     error = (JSON.parse(body) as { error?: unknown }).error ?? "";
@@ -17,18 +17,20 @@ async function reportArchiving(status: ClusterStatusWriter, body: string): Promi
   return textAnswer(200, "OK");
 }
 
-export function localHandler(context: InstanceContext, status: ClusterStatusWriter): HttpHandler {
+export function localHandler(
+  context: InstanceContext,
+  status: Pick<ClusterStatusWriter, "setCondition">,
+  startBackup: (name: string) => Promise<HttpAnswer>,
+): HttpHandler {
   return async (request, url) => {
     const { pathname } = url;
     if (pathname === "/cache/cluster") {
       const { cluster } = context.state;
       return cluster ? jsonAnswer(200, cluster) : textAnswer(404, "cluster not found");
     }
-    // Environments of object stores: nothing is configured in this version, which a miss says.
+    // Environments of object stores: credentials stay in this process, which needs no tool to have them.
     if (pathname.startsWith("/cache/")) return textAnswer(404, "not found");
-    if (pathname === "/pg/backup") {
-      return textAnswer(url.searchParams.get("name") ? 409 : 400, "backups are not configured for this cluster");
-    }
+    if (pathname === "/pg/backup") return startBackup(url.searchParams.get("name") ?? "");
     if (pathname === "/cluster/status/condition/wal/archive") {
       if (request.method !== "POST") return textAnswer(400, "only POST is answered here");
       return reportArchiving(status, await readBody(request));

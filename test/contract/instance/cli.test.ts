@@ -37,7 +37,6 @@ test.each([
   [["instance", "restoresnapshot", "--immediate"], "instance restoresnapshot is not available in this version"],
   [["instance", "upgrade", "prepare", "/x"], "instance upgrade is not available in this version"],
   [["pgbouncer", "run"], "pgbouncer run is not available in this version"],
-  [["backup", "b"], "backup is not available in this version"],
 ])("%j fails with one clear line", async (args, message) => {
   expect(await manager(args)).toEqual({ code: 1, stdout: "", stderr: `${message}\n` });
 });

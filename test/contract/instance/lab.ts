@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import {
   chownSync,
@@ -69,6 +69,15 @@ function listProcesses(): { pid: number; folder: string; program: string; comman
     }
   });
 }
+
+/** Commands of the Jobs, by their roles. */
+const jobCommands = {
+  initdb: "init",
+  import: "init",
+  join: "join",
+  pgbasebackup: "pgbasebackup",
+  "full-recovery": "restore",
+} as const;
 
 export interface LabOptions {
   instances?: number;
@@ -293,6 +302,11 @@ export class LabInstance {
     return join(this.volume, "pgdata");
   }
 
+  /** Where plugins of its pod would have their sockets. */
+  get pluginFolder(): string {
+    return join(this.scratch, "plugins");
+  }
+
   get running(): boolean {
     return this.#child !== undefined;
   }
@@ -315,6 +329,7 @@ export class LabInstance {
       CNPG_TS_PRIMARY_HOST: "127.0.0.1",
       CNPG_TS_PRIMARY_PORT: String(this.lab.proxy.port),
       CNPG_TS_POD_UID: podUid,
+      PLUGIN_SOCKET_DIR: this.pluginFolder,
       LC_ALL: "C.UTF-8",
     };
   }
@@ -333,8 +348,11 @@ export class LabInstance {
   }
 
   /** Runs a job's command to its end and gives the exit code. */
-  job(role: "initdb" | "join", args: readonly string[]): { child: ChildProcess; exit: Promise<number | string> } {
-    const command = [process.execPath, this.lab.bundle, "instance", role === "initdb" ? "init" : "join", ...args];
+  job(
+    role: keyof typeof jobCommands,
+    args: readonly string[],
+  ): { child: ChildProcess; exit: Promise<number | string> } {
+    const command = [process.execPath, this.lab.bundle, "instance", jobCommands[role], ...args];
     const child = this.#spawn(command, this.#environment(`${this.name}-${role}`, "job"), this.lab.user);
     const exit = new Promise<number | string>((resolve) =>
       child.on("close", (code, signal) => resolve(code ?? signal ?? "?")),
@@ -346,6 +364,15 @@ export class LabInstance {
   command(args: readonly string[]): string {
     const env = this.#environment(this.name, "command");
     return execFileSync(process.execPath, [this.lab.bundle, ...args], { env, ...this.lab.user }).toString();
+  }
+
+  /** The same without blocking this process, which may be what the command waits for; gives the exit code. */
+  runCommand(args: readonly string[]): Promise<number> {
+    const env = this.#environment(this.name, "command");
+    return new Promise((resolve) => {
+      const options = { env, ...this.lab.user };
+      execFile(process.execPath, [this.lab.bundle, ...args], options, (error) => resolve(Number(error?.code ?? 0)));
+    });
   }
 
   /** Starts the manager: alone, or under the real launcher as PID 1 of a namespace. */

@@ -1,0 +1,172 @@
+// Backups that this instance takes: started over the local interface, run in the background, one per Backup object.
+import type { Backup } from "../../api/generated/backup.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import { resources } from "../../kube/resources.ts";
+import {
+  type BackupStart,
+  backupCompleted,
+  backupFailed,
+  backupNameOf,
+  backupStarted,
+  backupSucceeded,
+  type CompletedBackup,
+  formatSeconds,
+  inTreeRunning,
+  isBackupOver,
+  lastBackupFailed,
+  planBackupStart,
+  withRecoveryWindow,
+} from "../../plan/instance/backup.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import type { PodPlugins } from "../plugins/pod-plugins.ts";
+import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
+import { withCondition } from "../reconcile/cluster-status.ts";
+import type { InTreeWal } from "../wal/wal-sources.ts";
+import { type HttpAnswer, textAnswer } from "../web/http-answer.ts";
+import { waitForArchiving } from "./archiving-ready.ts";
+import { BackupRecord } from "./backup-record.ts";
+import { runPluginBackup } from "./plugin-run.ts";
+
+export interface BackupRunnerDeps {
+  context: InstanceContext;
+  plugins: PodPlugins;
+  status: Pick<ClusterStatusWriter, "setCondition" | "update">;
+  events: EventSink;
+  /** Loads the engines of the in-tree archives. */
+  inTree: () => Promise<InTreeWal>;
+}
+
+type Runnable = Exclude<BackupStart, { kind: "refuse" }>;
+
+/** How long news of a backup for the Cluster's status may take; nothing but the news hangs on it. */
+const newsLimitMs = 30_000;
+
+/** Starts backups and follows them to their end. */
+export class BackupRunner {
+  readonly #deps: BackupRunnerDeps;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor(deps: BackupRunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Answers `GET /pg/backup?name=NAME`: accepted, or why not. Asking twice for one Backup starts it once. */
+  async start(name: string): Promise<HttpAnswer> {
+    const { context } = this.#deps;
+    const { cluster } = context.state;
+    if (name === "") return textAnswer(400, "the query has no name: give the name of a Backup");
+    if (!cluster) return textAnswer(500, "the Cluster has not been read yet");
+    let backup: Backup;
+    try {
+      const key = { namespace: context.settings.namespace, name };
+      backup = await context.kube.get(resources.backups, key, { timeoutMs: 10_000 });
+    } catch (error) {
+      return textAnswer(
+        500,
+        `Backup ${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
+    const start = planBackupStart(cluster, backup);
+    if (start.kind === "refuse") return textAnswer(start.status, start.message);
+    const uid = backup.metadata.uid ?? name;
+    if (this.#running.has(uid) || isBackupOver(backup)) return textAnswer(200, "OK");
+    const run = this.#run(cluster, backup, start).finally(() => this.#running.delete(uid));
+    this.#running.set(uid, run);
+    run.catch((error: unknown) => context.logger.error("A backup ended unexpectedly", { backup: name, error }));
+    return textAnswer(200, "OK");
+  }
+
+  /** Gives up what runs; a backup that is not complete is none. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the instance manager ends"));
+    await Promise.allSettled(this.#running.values());
+  }
+
+  async #run(cluster: Cluster, backup: Backup, start: Runnable): Promise<void> {
+    const { context, events } = this.#deps;
+    const { signal } = this.#closing;
+    const logger = context.logger.child({ logger: "backup", backupName: backup.metadata.name });
+    const record = new BackupRecord(backup, { kube: context.kube, clock: context.clock, logger, events });
+    record.event("Normal", "Starting", "Backup started");
+    let done: CompletedBackup;
+    try {
+      await this.#tell(backupStarted);
+      done = await (start.kind === "plugin"
+        ? runPluginBackup(context, this.#deps.plugins, { ...start, cluster, backup, signal })
+        : this.#runInTree(record, start));
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      logger.error("Backup failed", { error });
+      // The end of this process: the operator sees it by the session that is gone, and nothing can be written any more.
+      signal.throwIfAborted();
+      await this.#failed(record, message);
+      return;
+    }
+    logger.info("Backup completed", { backupId: done.backupId });
+    await record.write((status) => backupCompleted(status, done, context.clock.now()), signal);
+    record.event("Normal", "Completed", "Backup completed");
+    await this.#tell(backupSucceeded);
+    await this.#refresh(cluster, start, done).catch((error: unknown) =>
+      logger.warning("What can be restored could not be brought up to date", { error }),
+    );
+  }
+
+  async #runInTree(record: BackupRecord, start: Runnable & { kind: "inTree" }): Promise<CompletedBackup> {
+    const { context } = this.#deps;
+    const { signal } = this.#closing;
+    const backupName = backupNameOf(context.clock.now());
+    const { archive } = start;
+    const isWanted = await record.write((status) => inTreeRunning(status, archive, backupName), signal);
+    if (!isWanted) throw new Error("the Backup object is gone or over");
+    await waitForArchiving(context, signal);
+    const [{ runInTreeBackup }, { places }] = await Promise.all([import("./in-tree-run.ts"), this.#deps.inTree()]);
+    return runInTreeBackup(context, places, { archive, backupName, signal });
+  }
+
+  async #failed(record: BackupRecord, message: string): Promise<void> {
+    const { clock } = this.#deps.context;
+    await record.write((status) => backupFailed(status, message, clock.now()), this.#closing.signal);
+    record.event("Warning", "Failed", `Backup failed: ${message}`);
+    await this.#tell(lastBackupFailed(message), { lastFailedBackup: formatSeconds(clock.now()) });
+  }
+
+  /** A condition of the Cluster, with other fields; that it cannot be written is no failure of the backup. */
+  async #tell(condition: typeof backupStarted, fields: { lastFailedBackup?: string } = {}): Promise<void> {
+    const { context, status } = this.#deps;
+    try {
+      await status.update((current) => {
+        const before = current.conditions ?? [];
+        const conditions = withCondition(before, condition, context.clock.now());
+        if (conditions === before && Object.keys(fields).length === 0) return current;
+        return { ...current, ...fields, conditions: [...conditions] };
+      }, this.#newsSignal());
+    } catch (error) {
+      context.logger.warning("The Cluster's status does not show the news of a backup", { error });
+    }
+  }
+
+  async #refresh(cluster: Cluster, start: Runnable, done: CompletedBackup): Promise<void> {
+    const { context, status, events } = this.#deps;
+    if (start.kind === "inTree") {
+      const [{ maintainArchive }, { places }] = await Promise.all([import("./maintenance.ts"), this.#deps.inTree()]);
+      return maintainArchive({ context, places, status, events }, cluster, start.archive, this.#closing.signal);
+    }
+    // Until the plugin tells more of its archive, the first backup's end is the first moment that can be restored.
+    const stoppedAtMs = done.stoppedAtMs ?? context.clock.now();
+    await status.update((current) => {
+      const known = Date.parse(current.firstRecoverabilityPointByMethod?.["plugin"] ?? "");
+      const firstRecoverabilityPointMs = Number.isNaN(known) ? stoppedAtMs : known;
+      return withRecoveryWindow(current, {
+        method: "plugin",
+        firstRecoverabilityPointMs,
+        lastSuccessfulBackupMs: stoppedAtMs,
+      });
+    }, this.#newsSignal());
+  }
+
+  #newsSignal(): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(newsLimitMs)]);
+  }
+}
