@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { loadInClusterConnection } from "../kube/connection.ts";
 import { createKubeApi } from "../kube/create-kube-api.ts";
 import { loadKubeconfigConnection } from "../kube/kubeconfig.ts";
+import { createPodExec } from "../kube/pod-exec.ts";
 import { parseFailpoint } from "../operator/failpoint.ts";
 import { runOperator } from "../operator/main.ts";
 import type { OperatorFlags } from "../operator/operator-options.ts";
@@ -81,7 +82,16 @@ async function runProgram(signal: AbortSignal): Promise<void> {
   try {
     const failpoint = parseFailpoint(process.env["CNPG_TS_FAILPOINT"], (code) => process.exit(code));
     await runOperator(
-      { flags, api, clock: systemClock, random: systemRandom, logger, env: process.env, failpoint },
+      {
+        flags,
+        api,
+        exec: createPodExec(connection),
+        clock: systemClock,
+        random: systemRandom,
+        logger,
+        env: process.env,
+        failpoint,
+      },
       signal,
     );
   } finally {

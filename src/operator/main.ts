@@ -7,6 +7,7 @@ import type { Runnable } from "../runtime/runnable.ts";
 import { createRunnableGroups } from "../runtime/runnable-groups.ts";
 import { createWorkQueue } from "../runtime/work-queue.ts";
 import { createAdmissionGuard } from "./admission-guard.ts";
+import { createBackupPrograms } from "./backup/backup-programs.ts";
 import { createClusterReconciler } from "./cluster-controller.ts";
 import type { ExecutorOptions } from "./execute.ts";
 import { createLeadership } from "./leadership.ts";
@@ -129,6 +130,24 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   groups.add("leader", { name: "silent leases", run: (stop) => leaseSilence.run(stop) });
   groups.add("leader", plugins);
   groups.add("leader", controller);
+  const backupPrograms = createBackupPrograms({
+    api,
+    stores,
+    events,
+    clock,
+    random: options.random,
+    logger,
+    metrics,
+    observer,
+    exec: options.exec,
+    hooks: async (stage, objects, stop) => {
+      const { runBackupHooks } = await import("./plugins/backup-hooks.ts");
+      return runBackupHooks(plugins, stage, objects, stop);
+    },
+    volumeSnapshots: facts.volumeSnapshots,
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  });
+  for (const program of backupPrograms) groups.add("leader", program);
   groups.add(
     "others",
     createLeadership(options, settings, () => groups.startLeaderWork()),

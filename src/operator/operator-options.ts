@@ -1,6 +1,7 @@
 import type { KubeClient } from "../kube/kube-client.ts";
 import type { Clock, Random } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { PodExec } from "../ports/pod-exec.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { SettingSource } from "./settings.ts";
 
@@ -21,6 +22,8 @@ export interface OperatorFlags {
 export interface OperatorOptions {
   flags: OperatorFlags;
   api: KubeClient;
+  /** Runs the instance managers' own commands in their pods. */
+  exec: PodExec;
   clock: Clock;
   random: Random;
   logger: Logger;

@@ -71,6 +71,7 @@ export function createOperatorStores(options: OperatorStoresOptions) {
     clusterImageCatalogs: store(resources.clusterImageCatalogs),
     failoverQuorums: store(resources.failoverQuorums),
     backups: store(resources.backups),
+    scheduledBackups: store(resources.scheduledBackups),
   };
   return { stores, parts };
 }

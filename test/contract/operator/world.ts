@@ -11,6 +11,7 @@ import { resources } from "../../../src/kube/resources.ts";
 import type { Failpoint } from "../../../src/operator/failpoint.ts";
 import { runOperator } from "../../../src/operator/main.ts";
 import { isKubeError, type KubeObject, type ResourceType } from "../../../src/ports/kube-api.ts";
+import type { PodExec } from "../../../src/ports/pod-exec.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { captureLogs, type LogCapture } from "../../support/log-capture.ts";
@@ -59,6 +60,7 @@ export function startOperator(
   namespace: string,
   failpoint: Failpoint = () => undefined,
   env: Record<string, string> = {},
+  exec: PodExec = { run: () => Promise.reject(new Error("no pod of this test runs programs")) },
 ): RunningOperator {
   const stop = new AbortController();
   const logs = captureLogs();
@@ -77,6 +79,7 @@ export function startOperator(
         maxConcurrentReconciles: 10,
       },
       api,
+      exec,
       clock: systemClock,
       random: systemRandom,
       logger: logs.logger,
