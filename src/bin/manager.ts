@@ -6,9 +6,6 @@ type Flags = Record<string, string | boolean | undefined>;
 
 /** Commands of the original that this version does not carry out. */
 const missingCommands: readonly (readonly [group: string, name: string])[] = [
-  ["instance", "pgbasebackup"],
-  ["instance", "restore"],
-  ["instance", "restoresnapshot"],
   ["instance", "upgrade"],
   ["pgbouncer", "run"],
 ];
@@ -67,6 +64,22 @@ function addInit(instance: Command): void {
     });
 }
 
+function addRestoreSnapshot(instance: Command): void {
+  addInstanceFlags(instance.command("restoresnapshot").description("start from the snapshot of a volume"))
+    .option("--pg-wal <folder>")
+    .option("--immediate", "for a new replica")
+    .option("--backuplabel <base64>")
+    .option("--tablespacemap <base64>")
+    .action(async (flags: Flags) => {
+      const { restoreSnapshotCommand } = await import("../instance/commands.ts");
+      await restoreSnapshotCommand(flags, {
+        immediate: flags["immediate"] === true,
+        backupLabel: text(flags["backuplabel"]),
+        tablespaceMap: text(flags["tablespacemap"]),
+      });
+    });
+}
+
 function addInstance(program: Command): void {
   const instance = program.command("instance").description("manage one PostgreSQL instance");
   addInit(instance);
@@ -77,6 +90,19 @@ function addInstance(program: Command): void {
       const { joinCommand } = await import("../instance/commands.ts");
       await joinCommand(flags);
     });
+  addInstanceFlags(instance.command("pgbasebackup").description("copy a server that runs elsewhere"))
+    .option("--pg-wal <folder>")
+    .action(async (flags: Flags) => {
+      const { pgBaseBackupCommand } = await import("../instance/commands.ts");
+      await pgBaseBackupCommand(flags);
+    });
+  addInstanceFlags(instance.command("restore").description("restore a backup and recover"))
+    .option("--pg-wal <folder>")
+    .action(async (flags: Flags) => {
+      const { restoreCommand } = await import("../instance/commands.ts");
+      await restoreCommand(flags);
+    });
+  addRestoreSnapshot(instance);
   addInstanceFlags(instance.command("run").description("run the instance"))
     .option("--pprof-server", "accepted for compatibility")
     .option("--status-port-tls", "serve the status port over TLS")

@@ -2,6 +2,7 @@ import type { PostmasterHost } from "../ports/postmaster-host.ts";
 import { DirectHost } from "../process/direct-host.ts";
 import { openLauncherChannel } from "../process/launcher-channel.ts";
 import type { InitOptions } from "./bootstrap/init.ts";
+import type { SnapshotOptions } from "./bootstrap/restore-snapshot.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
 import type { InstanceContext } from "./instance-context.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
@@ -76,5 +77,29 @@ export function joinCommand(flags: InstanceFlags & LogFlags): Promise<void> {
   return runJob(flags, async (context, cluster) => {
     const { joinInstance } = await import("./bootstrap/join.ts");
     await joinInstance(context, cluster);
+  });
+}
+
+/** `instance pgbasebackup` */
+export function pgBaseBackupCommand(flags: InstanceFlags & LogFlags): Promise<void> {
+  return runJob(flags, async (context, cluster) => {
+    const { copyInstance } = await import("./bootstrap/base-backup.ts");
+    await copyInstance(context, cluster);
+  });
+}
+
+/** `instance restore` */
+export function restoreCommand(flags: InstanceFlags & LogFlags): Promise<void> {
+  return runJob(flags, async (context, cluster) => {
+    const { restoreInstance } = await import("./bootstrap/restore.ts");
+    await restoreInstance(context, cluster);
+  });
+}
+
+/** `instance restoresnapshot` */
+export function restoreSnapshotCommand(flags: InstanceFlags & LogFlags, options: SnapshotOptions): Promise<void> {
+  return runJob(flags, async (context, cluster) => {
+    const { restoreSnapshot } = await import("./bootstrap/restore-snapshot.ts");
+    await restoreSnapshot(context, cluster, options);
   });
 }

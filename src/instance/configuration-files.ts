@@ -102,6 +102,11 @@ export async function writeEmptyOverride(context: InstanceContext): Promise<void
   await context.files.writeAtomic(context.paths.overrideConf, buildOverrideConf({ kind: "empty" }), 0o600);
 }
 
+/** Writes the settings for the time of a logical import, in which nothing has to be durable. */
+export async function writeImportOverride(context: InstanceContext): Promise<void> {
+  await context.files.writeAtomic(context.paths.overrideConf, buildOverrideConf({ kind: "import" }), 0o600);
+}
+
 /** Sets the mode of `postgresql.auto.conf`, which is what turns ALTER SYSTEM off before PostgreSQL 17. */
 export async function setAutoConfMode(context: InstanceContext, writable: boolean): Promise<void> {
   if (!(await context.files.exists(context.paths.autoConf))) return;

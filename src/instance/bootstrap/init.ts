@@ -1,8 +1,14 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { buildInitdbArguments } from "../../postgres/initdb-flags.ts";
-import { writeCustomConf, writeEmptyOverride, writeStandbyOverride } from "../configuration-files.ts";
+import {
+  writeCustomConf,
+  writeEmptyOverride,
+  writeImportOverride,
+  writeStandbyOverride,
+} from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { type PostInitOptions, runPostInit } from "./post-init.ts";
+import { runTool } from "./run-tool.ts";
 import { clearTarget } from "./target-folder.ts";
 import { withTemporaryServer } from "./temporary-server.ts";
 
@@ -36,17 +42,22 @@ export async function initializeInstance(
   options: InitOptions,
 ): Promise<void> {
   const { files, paths, data } = context;
-  if (cluster.spec.bootstrap?.initdb?.import) {
-    throw new Error(
-      "spec.bootstrap.initdb.import is not available in this version; remove it, or import by pg_dump yourself",
-    );
-  }
+  const isImport = cluster.spec.bootstrap?.initdb?.import !== undefined;
   await clearTarget(context);
   await files.makeDirectory(paths.socketDir);
   await runInitdb(context, options.initdbFlags);
   await writeEmptyOverride(context);
   await writeCustomConf(context, cluster, { major: await data.major(), mode: "init" });
+  if (isImport) await writeImportOverride(context);
+  else await writeStandbyOverride(context, { slotName: undefined });
+  await withTemporaryServer(context, async () => {
+    await runPostInit(context, options);
+    if (!isImport) return;
+    const { importDatabases } = await import("./import.ts");
+    await importDatabases(context, cluster);
+  });
+  if (!isImport) return;
   // PostgreSQL reads these lines only once there is a standby.signal.
   await writeStandbyOverride(context, { slotName: undefined });
-  await withTemporaryServer(context, () => runPostInit(context, options));
+  await runTool(context, "initdb", ["-D", paths.pgData, "--sync-only"]);
 }

@@ -18,7 +18,8 @@ export interface PostInitOptions {
   applicationSqlFolder: string | undefined;
 }
 
-function connect(context: InstanceContext, database: string): Promise<SqlSession> {
+/** A session of the superuser over the socket. */
+export function connectLocally(context: InstanceContext, database: string): Promise<SqlSession> {
   return context.sql.connect({
     host: context.paths.socketDir,
     port: context.settings.postgresPort,
@@ -29,7 +30,7 @@ function connect(context: InstanceContext, database: string): Promise<SqlSession
 }
 
 /** Runs statements and files in one database, as the user would: with the ordinary search path. */
-async function runBatch(
+export async function runBatch(
   context: InstanceContext,
   database: string,
   statements: readonly string[],
@@ -37,7 +38,7 @@ async function runBatch(
 ): Promise<void> {
   const names = folder ? (await context.files.list(folder)).filter((name) => name.endsWith(".sql")) : [];
   if (statements.length === 0 && names.length === 0) return;
-  const session = await connect(context, database);
+  const session = await connectLocally(context, database);
   try {
     await session.query(`SET search_path TO "$user", public`);
     for (const statement of statements) {
@@ -62,7 +63,7 @@ async function exists(session: SqlSession, query: string, name: string): Promise
 export async function runPostInit(context: InstanceContext, options: PostInitOptions): Promise<void> {
   const { logger, files, paths } = context;
   logger.info("Configuring new PostgreSQL instance");
-  const session = await connect(context, "postgres");
+  const session = await connectLocally(context, "postgres");
   let createDatabase = false;
   try {
     const { appUser, appDatabase } = options;

@@ -7,9 +7,12 @@ function copyMarker(context: InstanceContext): string {
   return `${dirname(context.paths.pgData)}/.cnpg-ts.copying`;
 }
 
-/** Marks the target as an unfinished copy, so that the next attempt need not keep it. */
-export async function markCopy(context: InstanceContext): Promise<void> {
-  await context.files.writeAtomic(copyMarker(context), "", 0o600);
+/**
+ * Marks the target as an unfinished copy, so that the next attempt need not keep it. A recovery's server runs on the copy
+ * before it is whole; what it wrote comes from the archive again.
+ */
+export async function markCopy(context: InstanceContext, kind: "copy" | "recovery" = "copy"): Promise<void> {
+  await context.files.writeAtomic(copyMarker(context), kind === "copy" ? "" : kind, 0o600);
 }
 
 /** The copy is whole: from here on it is data. */
@@ -43,16 +46,30 @@ export async function clearTarget(context: InstanceContext): Promise<void> {
   const exists = (await files.list(paths.pgData)).length > 0;
   const walFolder = settings.pgWal;
   const walThere = walFolder !== undefined && (await files.exists(walFolder));
+  const marker = await files.read(copyMarker(context));
+  const isRecovery = marker === "recovery";
   const plan = planBootstrapTarget({
     data: !exists ? "absent" : (await data.isAccepted()) ? "valid" : "refused",
     controlFile: await data.controlFile(),
     wal: !walThere ? "absent" : (await files.list(walFolder)).length === 0 ? "empty" : "filled",
-    unfinishedCopy: await files.exists(copyMarker(context)),
+    unfinishedCopy: marker !== undefined,
     // pg_basebackup never copies this file, so it comes from a postmaster here.
-    started: await files.exists(`${paths.pgData}/postmaster.opts`),
+    started: !isRecovery && (await files.exists(`${paths.pgData}/postmaster.opts`)),
     now: clock.now(),
   });
   await carryOut(context, paths.pgData, plan.data);
   if (walFolder !== undefined) await carryOut(context, walFolder, plan.wal);
+  if (isRecovery) await clearTablespaces(context);
   await unmarkCopy(context);
+}
+
+/** A restore wants the folders of tablespaces empty too. */
+async function clearTablespaces({ files, settings, logger }: InstanceContext): Promise<void> {
+  if (!(await files.exists(settings.tablespaces))) return;
+  for (const name of await files.list(settings.tablespaces)) {
+    const folder = `${settings.tablespaces}/${name}/data`;
+    if (!(await files.exists(folder))) continue;
+    logger.info("Removing what a failed recovery left in a tablespace", { folder });
+    await files.remove(folder, { recursive: true });
+  }
 }

@@ -3,11 +3,23 @@ import { DirectHost } from "../../process/direct-host.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { findProgram, Postmaster } from "../postmaster.ts";
 
+/** The server ended by itself, or never took connections. */
+export class TemporaryServerError extends Error {
+  override readonly name = "TemporaryServerError";
+}
+
 /** Longest wait for a temporary server to start or stop. */
 const limitMs = 10 * 60_000;
 
-/** A server that only a bootstrap job talks to: it listens on the socket and on the loopback address. */
-export async function withTemporaryServer<T>(context: InstanceContext, work: () => Promise<T>): Promise<T> {
+/**
+ * A server that only a bootstrap job talks to: it listens on the socket and on the loopback address. `startLimitMs` is the
+ * longest wait for it to take connections. @default 10 minutes
+ */
+export async function withTemporaryServer<T>(
+  context: InstanceContext,
+  work: (server: Pick<Postmaster, "pid">) => Promise<T>,
+  options: { startLimitMs?: number } = {},
+): Promise<T> {
   const { logger, paths, settings } = context;
   const output = logger.child({ logger: "postgres" });
   const direct = new DirectHost(
@@ -28,10 +40,12 @@ export async function withTemporaryServer<T>(context: InstanceContext, work: () 
   });
   await postmaster.start();
   try {
-    if (!(await postmaster.waitUntilAccepting(AbortSignal.timeout(limitMs)))) {
-      throw new Error("the temporary PostgreSQL server did not start; its own messages are above");
+    const { startLimitMs = limitMs } = options;
+    const signal = startLimitMs === Number.POSITIVE_INFINITY ? undefined : AbortSignal.timeout(startLimitMs);
+    if (!(await postmaster.waitUntilAccepting(signal))) {
+      throw new TemporaryServerError("the temporary PostgreSQL server did not start; its own messages are above");
     }
-    return await work();
+    return await work(postmaster);
   } finally {
     logger.info("Shutting down instance", { pgdata: paths.pgData, mode: "fast" });
     const exited = postmaster.exited();

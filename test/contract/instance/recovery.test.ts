@@ -1,0 +1,133 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ArchivedSource, startArchivedSource } from "./archived-source.ts";
+import { Lab, type LabInstance } from "./lab.ts";
+
+/** What is known of the moment after a row. */
+interface Mark {
+  time: string;
+  lsn: string;
+  xid: string;
+}
+
+let lab: Lab;
+let source: ArchivedSource;
+let backupId: string;
+const marks: Mark[] = [];
+
+/** Row `id`, and the moment right after it, which no other row shares. */
+async function insert(id: number): Promise<void> {
+  const [row] = await source.sql(
+    `INSERT INTO public.n (id) VALUES (${id}) RETURNING pg_current_xact_id()::text AS xid`,
+  );
+  await sleep(30);
+  const [now] = await source.sql(
+    "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS time, pg_current_wal_insert_lsn()::text AS lsn",
+  );
+  marks[id] = { xid: String(row?.["xid"]), time: String(now?.["time"]), lsn: String(now?.["lsn"]) };
+  await sleep(30);
+}
+
+beforeAll(async () => {
+  source = await startArchivedSource();
+  await source.sql("CREATE TABLE public.n (id int)");
+  await insert(1);
+  backupId = await source.backup();
+  for (const id of [2, 3, 4]) await insert(id);
+  await source.sql("SELECT pg_create_restore_point('after-four')");
+  for (const id of [5, 6]) await insert(id);
+  await source.flush();
+  const { endpoint, accessKey, secretKey } = source.s3;
+  const secret = { name: "store" };
+  lab = await Lab.start({
+    instances: 1,
+    spec: {
+      bootstrap: { recovery: { source: "origin", database: "app", owner: "app" } },
+      externalClusters: [
+        {
+          name: "origin",
+          barmanObjectStore: {
+            destinationPath: "s3://backups/a",
+            endpointURL: endpoint,
+            s3Credentials: {
+              accessKeyId: { ...secret, key: "id" },
+              secretAccessKey: { ...secret, key: "key" },
+            },
+          },
+        },
+      ],
+    },
+  });
+  const stringData = { id: accessKey, key: secretKey };
+  await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "store" }, stringData });
+});
+
+afterAll(async () => {
+  await lab?.stop();
+  await source?.stop();
+});
+
+/** Recovers into an instance of its own and gives the exit code. */
+async function recover(instance: LabInstance, recoveryTarget: object | null): Promise<number | string> {
+  await lab.patchCluster({ spec: { bootstrap: { recovery: { recoveryTarget } } } });
+  const code = await instance.job("full-recovery", []).exit;
+  await lab.patchCluster({ spec: { bootstrap: { recovery: { recoveryTarget: null } } } });
+  return code;
+}
+
+/** What a query answers in the folder as it was left, without a server and its processes. */
+function query(instance: LabInstance, sql: string): string {
+  const program = join(lab.binDir, "postgres");
+  const args = ["--single", "-D", instance.pgData, "-c", "log_min_messages=fatal", "postgres"];
+  const output = execFileSync(program, args, { input: `${sql}\n`, ...lab.user, cwd: "/" }).toString();
+  return /= "([^"]*)"/.exec(output)?.[1] ?? output;
+}
+
+const ids = "SELECT string_agg(id::text, ',' ORDER BY id) AS ids FROM n";
+
+const targets: [string, () => object, string][] = [
+  ["a time", () => ({ targetTime: `${marks[3]?.time.replace(" ", "T")}Z` }), "1,2,3"],
+  ["a time of another zone", () => ({ targetTime: `${inZone(marks[2]?.time ?? "")}+02:00` }), "1,2"],
+  ["a transaction", () => ({ targetXID: marks[4]?.xid, backupID: backupId }), "1,2,3,4"],
+  ["a transaction, exclusive", () => ({ targetXID: marks[4]?.xid, exclusive: true, backupID: backupId }), "1,2,3"],
+  ["a position", () => ({ targetLSN: marks[5]?.lsn }), "1,2,3,4,5"],
+  ["a name", () => ({ targetName: "after-four", targetTLI: "1", backupID: backupId }), "1,2,3,4"],
+  ["the end of the backup", () => ({ targetImmediate: true, backupID: backupId }), "1"],
+];
+
+function inZone(time: string): string {
+  const shifted = new Date(Date.parse(`${time.slice(0, 19).replace(" ", "T")}Z`) + 2 * 3_600_000).toISOString();
+  return `${shifted.slice(0, 19)}${time.slice(19)}`;
+}
+
+test.each(targets)("recovers exactly to %s", async (name, target, expected) => {
+  const instance = await lab.instance(`lab-${10 + targets.findIndex(([it]) => it === name)}`);
+  expect(await recover(instance, target()), instance.output.slice(-4000)).toBe(0);
+  expect(query(instance, ids)).toBe(expected);
+  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+});
+
+test("without a target takes all there is; the instance then serves its application's owner", async () => {
+  const instance = await lab.instance("lab-1");
+  expect(await recover(instance, null), instance.output.slice(-4000)).toBe(0);
+  expect(instance.volumeEntries()).toEqual(["pgdata"]);
+  lab.route(instance);
+  instance.run();
+  await instance.ready();
+  expect(instance.psql(ids)).toBe("1,2,3,4,5,6");
+  expect(instance.psql("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'app'")).toBe("app");
+  expect(instance.psql("SHOW ssl")).toBe("on");
+  expect(instance.psql("SHOW restore_command")).toContain("wal-restore");
+});
+
+test("says why a target cannot be reached, and a next attempt fills no disk", async () => {
+  const instance = await lab.instance("lab-2");
+  const impossible = { targetTime: "2999-01-01T00:00:00Z" };
+  expect(await recover(instance, impossible)).toBe(1);
+  expect(instance.output).toContain("the archive ends before the recovery target");
+  expect(await recover(instance, { ...impossible, backupID: "20000101T000000" })).toBe(1);
+  expect(instance.output).toContain("no backup found with ID 20000101T000000");
+  expect(instance.volumeEntries().filter((name) => name.startsWith("pgdata_"))).toEqual([]);
+});
