@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
+import { choosePort } from "../../../local/process/free-port.ts";
 import { waitFor } from "../../../local/process/wait.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { Event } from "../../../src/api/generated/kubernetes.ts";
@@ -52,8 +53,6 @@ export interface RunningOperator {
   stop(): Promise<void>;
 }
 
-let nextPort = 20_000 + (process.pid % 20_000);
-
 /** Starts an operator that watches one namespace. `failpoint` may throw to end it on the spot, as a crash would. */
 export function startOperator(
   world: World,
@@ -66,25 +65,27 @@ export function startOperator(
   const logs = captureLogs();
   const api = createKubeApi(loadKubeconfigConnection(world.controlPlane.kubeconfig));
   const crash = new Error("failpoint");
-  const ended = runOperator(
-    {
-      flags: {
-        metricsAddress: { host: "127.0.0.1", port: nextPort++ },
-        leaderElect: false,
-        leaderLeaseDurationMs: 15_000,
-        leaderRenewDeadlineMs: 10_000,
-        configMapName: "",
-        secretName: "",
-        webhookPort: nextPort++,
-        maxConcurrentReconciles: 10,
-      },
+  const run = async () => {
+    const [metricsPort, webhookPort] = await Promise.all([choosePort(), choosePort()]);
+    const flags = {
+      metricsAddress: { host: "127.0.0.1", port: metricsPort },
+      leaderElect: false,
+      leaderLeaseDurationMs: 15_000,
+      leaderRenewDeadlineMs: 10_000,
+      configMapName: "",
+      secretName: "",
+      webhookPort,
+      maxConcurrentReconciles: 10,
+    };
+    const options = {
+      flags,
       api,
       exec,
       clock: systemClock,
       random: systemRandom,
       logger: logs.logger,
       env: { WATCH_NAMESPACE: namespace, ...env },
-      failpoint: (action) => {
+      failpoint: (action: string) => {
         try {
           failpoint(action);
         } catch {
@@ -92,9 +93,10 @@ export function startOperator(
           throw crash;
         }
       },
-    },
-    stop.signal,
-  )
+    };
+    await runOperator(options, stop.signal);
+  };
+  const ended = run()
     .catch((error: unknown) => {
       if (!stop.signal.aborted) throw error;
     })
