@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type * as Sdk from "@aws-sdk/client-s3";
 import { ObjectStoreError, type PutOptions, type PutResult, type PutStreamOptions } from "../ports/object-store.ts";
-import { gatherParts } from "./parts.ts";
+import { gatherParts, PartBuffers } from "./parts.ts";
 import type { S3Session } from "./s3-session.ts";
 
 /** Smallest part a store must accept, save for the last one. */
@@ -41,10 +41,15 @@ export async function putObjectStream(
   options: PutStreamOptions,
 ): Promise<PutResult> {
   const partBytes = Math.max(options.partBytes ?? 8 * 1024 * 1024, leastPartBytes);
-  const parts = gatherParts(source, partBytes)[Symbol.asyncIterator]();
-  const first = await parts.next();
-  const second = first.done ? first : await parts.next();
-  if (first.done || second.done) return putObject(session, key, first.done ? new Uint8Array() : first.value, options);
+  const buffers = new PartBuffers();
+  const parts = gatherParts(source, partBytes, (bytes) => buffers.take(bytes))[Symbol.asyncIterator]();
+  // Taken out one by one: a part that is sent must not be kept in memory until the last one is.
+  const begin: Uint8Array[] = [];
+  while (begin.length < 2) {
+    const part = await parts.next();
+    if (part.done) return putObject(session, key, begin[0] ?? new Uint8Array(), options);
+    begin.push(part.value);
+  }
 
   const { sdk } = session;
   const target = session.objectInput(key, options);
@@ -58,16 +63,20 @@ export async function putObjectStream(
   try {
     const running = new Set<Promise<void>>();
     let failure: unknown;
-    let next: IteratorResult<Uint8Array> = first;
-    for (let number = 1; !next.done; number++) {
-      const sent = upload.send(number, next.value).catch((error: unknown) => {
-        failure ??= error;
-      });
+    for (let number = 1; ; number++) {
+      const part = begin.shift() ?? (await nextPart(parts));
+      if (!part) break;
+      const sent = upload.send(number, part).then(
+        () => buffers.give(part),
+        // What failed is not used again: a socket that is being closed may still read from it.
+        (error: unknown) => {
+          failure ??= error;
+        },
+      );
       running.add(sent);
       void sent.finally(() => running.delete(sent));
       if (running.size >= Math.max(1, options.concurrency ?? 2)) await Promise.race(running);
       if (failure !== undefined) break;
-      next = number === 1 ? second : await parts.next();
     }
     await Promise.all(running);
     if (failure !== undefined) throw failure;
@@ -77,6 +86,11 @@ export async function putObjectStream(
     await upload.abort();
     throw error;
   }
+}
+
+async function nextPart(parts: AsyncIterator<Uint8Array>): Promise<Uint8Array | undefined> {
+  const next = await parts.next();
+  return next.done ? undefined : next.value;
 }
 
 const presetStep = { step: "build", name: "presetHash" } as const;

@@ -74,14 +74,11 @@ test("zstd is one frame, as Barman reads no second one", async () => {
   expect(packed.indexOf(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), 4)).toBe(-1);
 });
 
-test.each(["bzip2", "xz", "lz4", "snappy"] as const)(
-  "%s is known and refused by name",
-  (compression: CompressionName) => {
-    expect(isSupported(compression)).toBe(false);
-    expect(() => compressWal(pieces(text, 10), compression)).toThrow(UnsupportedCompressionError);
-    expect(() => decompress(pieces(text, 10), compression)).toThrow(compression);
-  },
-);
+test.each(["xz"] as const)("%s is known and refused by name", (compression: CompressionName) => {
+  expect(isSupported(compression)).toBe(false);
+  expect(() => compressWal(pieces(text, 10), compression)).toThrow(UnsupportedCompressionError);
+  expect(() => decompress(pieces(text, 10), compression)).toThrow(compression);
+});
 
 describe("level", () => {
   const hex = Buffer.from(noise.toString("hex").slice(0, 300_000));
