@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { clusterFolders, stateFolder } from "./cluster/folders.ts";
+import { readInfo } from "./cluster/info.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { asStarter } from "./cluster/starter.ts";
 import { startCluster } from "./cluster/up.ts";
@@ -36,7 +37,9 @@ async function useLocalCluster(options: StartOptions): Promise<void> {
     const loaded = await loadImages(archives, report);
     const kubectl = createKubectl([`--kubeconfig=${folders.kubeconfig}`]);
     const access = [`export KUBECONFIG=${folders.kubeconfig}`, `export PATH=${dirname(toolPath("kubectl"))}:$PATH`];
-    await runMainJob(kubectl, loaded, { quickstart: options.quickstart, access }, report);
+    const { s3 } = readInfo(folders);
+    const archive = s3 ? { archive: { ...s3, endpoint: s3.endpointInCluster } } : {};
+    await runMainJob(kubectl, loaded, { quickstart: options.quickstart, access, ...archive }, report);
   });
 }
 

@@ -6,7 +6,7 @@ import { explainOperator } from "./explain.ts";
 import type { Manifest } from "./manifests.ts";
 import { operator } from "./names.ts";
 
-const operatorTimeoutMs = 120_000;
+const rolloutTimeoutMs = 120_000;
 
 interface Deployment {
   metadata: { generation: number };
@@ -27,16 +27,22 @@ export async function deployOperator(kubectl: Kubectl, manifests: readonly Manif
     await apply(kubectl, rest);
   });
   await step(report, "Waiting for the operator", "about 10 s", async () => {
-    const end = Date.now() + operatorTimeoutMs;
-    for (;;) {
-      const query = ["get", "deployment", operator.deployment, "--namespace", operator.namespace];
-      if (isRolledOut(await kubectl.json<Deployment>(query))) return;
-      if (Date.now() > end) {
-        throw new UserError(`The operator did not become available.\n${await explainOperator(kubectl)}`);
-      }
-      await delay(1_000);
-    }
+    await waitRolledOut(kubectl, operator.namespace, operator.deployment, () => explainOperator(kubectl));
   });
+}
+
+/** Waits until every pod of a Deployment is of its newest version and available. */
+export async function waitRolledOut(
+  kubectl: Kubectl,
+  namespace: string,
+  name: string,
+  explain: () => Promise<string> = async () => `See \`kubectl -n ${namespace} describe deployment ${name}\`.`,
+): Promise<void> {
+  const end = Date.now() + rolloutTimeoutMs;
+  while (!isRolledOut(await kubectl.json<Deployment>(["get", "deployment", name, "--namespace", namespace]))) {
+    if (Date.now() > end) throw new UserError(`${name} did not become available.\n${await explain()}`);
+    await delay(1_000);
+  }
 }
 
 /** Server-side apply: also for objects whose text is too long for the annotation of a client-side one. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { projectRoot } from "../cluster/folders.ts";
 import type { Kubectl } from "../cluster/kubectl.ts";
 import type { Report } from "../terminal/progress.ts";
+import { type ArchiveStore, deployPlugin, renderRecoveryWindow, takeFirstBackup, withArchive } from "./archive.ts";
 import { apply, deployOperator } from "./deploy.ts";
 import { type DeployedImage, parseManifests, useImages } from "./manifests.ts";
 import { quickstart } from "./names.ts";
@@ -14,20 +15,25 @@ import { waitHealthy } from "./wait-healthy.ts";
 export async function runMainJob(
   kubectl: Kubectl,
   images: readonly DeployedImage[],
-  options: { quickstart: boolean; access: readonly string[] },
+  options: { quickstart: boolean; access: readonly string[]; archive?: ArchiveStore },
   report: Report,
 ): Promise<void> {
   await deployOperator(kubectl, read("operator", images), report);
+  await deployPlugin(kubectl, read("barman-cloud-plugin", images), report);
   if (!options.quickstart) {
     for (const line of ["", "The operator runs. Talk to it with:", ...options.access.map((each) => `  ${each}`)])
       report(line);
     return;
   }
-  await apply(kubectl, read("quickstart", images));
+  const { archive } = options;
+  const manifests = read("quickstart", images);
+  await apply(kubectl, archive ? withArchive(manifests, archive) : manifests);
   const { cluster, pods } = await waitHealthy(kubectl, quickstart.namespace, quickstart.name, report);
+  if (archive) await takeFirstBackup(kubectl, report);
   const replication = await readReplication(kubectl, cluster);
   report("");
   for (const line of renderStatus(cluster, pods, replication)) report(line);
+  if (archive) for (const line of await renderRecoveryWindow(kubectl, archive)) report(line);
   report("");
   for (const line of renderNextSteps(cluster, pods, options.access)) report(line);
 }
