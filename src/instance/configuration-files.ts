@@ -11,6 +11,8 @@ import { buildOverrideConf } from "../postgres/override-conf.ts";
 import { slotNameOf } from "../postgres/slots.ts";
 import type { InstanceContext } from "./instance-context.ts";
 import { relocate } from "./instance-paths.ts";
+import { enrichConfiguration } from "./plugins/enrich-configuration.ts";
+import { instancePlugins } from "./plugins/instance-plugins.ts";
 
 async function install(context: InstanceContext, path: string, text: string): Promise<boolean> {
   const changed = await context.files.writeAtomic(path, relocate(context.settings, text), 0o600);
@@ -21,6 +23,17 @@ async function install(context: InstanceContext, path: string, text: string): Pr
   return changed;
 }
 
+/** The settings with what the plugins of a running instance make of them; the Jobs have other plugins. */
+async function enrichedSettings(
+  { plugins }: InstanceContext,
+  cluster: Cluster,
+  options: CustomConfOptions,
+): Promise<Map<string, string>> {
+  const settings = buildSettings(cluster, options);
+  if (!plugins || options.mode !== "run") return settings;
+  return enrichConfiguration(plugins, instancePlugins(cluster), { cluster, settings, operation: "reconcile" });
+}
+
 /** Writes `custom.conf` and the include lines; gives the hash that PostgreSQL will report once it has loaded it. */
 export async function writeCustomConf(
   context: InstanceContext,
@@ -28,7 +41,7 @@ export async function writeCustomConf(
   options: CustomConfOptions,
 ): Promise<{ changed: boolean; sha256: string }> {
   const { settings, paths } = context;
-  const values = buildSettings(cluster, options);
+  const values = await enrichedSettings(context, cluster, options);
   // Only on a plain host, where several instances share the network.
   if (settings.postgresPort !== ports.postgres && values.has("port")) values.set("port", String(settings.postgresPort));
   for (const [name, value] of values) values.set(name, relocate(settings, value));

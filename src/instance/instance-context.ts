@@ -7,6 +7,7 @@ import type { SqlRawConnector } from "../ports/sql-session.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { InstancePaths } from "./instance-paths.ts";
 import type { InstanceState } from "./instance-state.ts";
+import type { PodPlugins } from "./plugins/pod-plugins.ts";
 import type { InstanceSettings } from "./settings.ts";
 
 /** What every part of an instance manager works with. */
@@ -24,6 +25,8 @@ export interface InstanceContext {
   clock: Clock;
   random: Random;
   logger: Logger;
+  /** Plugins that serve the pod; absent where nobody asked for them. */
+  plugins?: PodPlugins;
   /** Archives one WAL file whoever is the primary; false when nobody archives. Absent where no WAL is served. */
   archiveWal?: (path: string) => Promise<boolean>;
   /** Name of the user that this process and PostgreSQL run as. */

@@ -4,6 +4,7 @@ import type { InstanceContext } from "./instance-context.ts";
 import { mightBeUnavailable } from "./instance-state.ts";
 import { createMetricsCollector, metricsContentType, metricsTarget } from "./metrics/collector.ts";
 import type { QuerySource } from "./metrics/facts.ts";
+import { addPluginMetrics } from "./plugins/plugin-metrics.ts";
 import { type SecretReader, secretText } from "./secret-reader.ts";
 import type { HttpHandler } from "./web/http-answer.ts";
 
@@ -86,6 +87,10 @@ export function metricsHandler(context: InstanceContext, sql: SqlRawConnector, s
       mightBeUnavailable: mightBeUnavailable(state),
     }),
     querySources: () => sources.current,
+    plugins: async (samples) => {
+      const { cluster } = state;
+      if (cluster && context.plugins) await addPluginMetrics(context.plugins, cluster, samples);
+    },
     clock,
     logger: logger.child({ logger: "metrics" }),
   });

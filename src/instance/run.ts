@@ -73,6 +73,7 @@ export async function runInstance(
   };
   const secrets = new SecretReader(kube, context.clock, settings.namespace);
   const plugins = createPodPlugins({ ...context, environment: settings.environment });
+  context.plugins = plugins;
   const lease = new PrimaryLease({
     kube,
     clock: context.clock,

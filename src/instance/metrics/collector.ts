@@ -81,8 +81,28 @@ class Collector {
       failed = !(await this.#collectFromServer(samples));
       this.#durations.set("Collect.up", (clock.monotonicMs() - begin) / 1000);
     }
+    if (!(await this.#addPlugins(samples))) failed = true;
     this.#addOwn(samples, failed);
     return samples.render();
+  }
+
+  /** In a set of their own, so that a plugin which fails half-way leaves no half of its metrics. */
+  async #addPlugins(samples: SampleSet): Promise<boolean> {
+    const { plugins } = this.#options;
+    if (!plugins) return true;
+    const own = new SampleSet();
+    let refused: unknown;
+    try {
+      await plugins(own);
+      samples.merge(own, (name, refusal) => {
+        refused = new Error(`${name}: ${refusalText[refusal]}`);
+      });
+      if (refused === undefined) return true;
+    } catch (error) {
+      refused = error;
+    }
+    this.#countStep("Collect.PluginMetrics", refused);
+    return false;
   }
 
   /** Whether every step went well. */

@@ -1,6 +1,7 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { SqlRawSession } from "../../ports/sql-session.ts";
+import type { SampleSet } from "./sample-set.ts";
 
 /** What the exporter has to know about the instance it runs in. */
 export interface InstanceFacts {
@@ -27,6 +28,8 @@ export interface MetricsCollectorOptions {
   instance(): InstanceFacts;
   /** The user's and the default queries that could be read. */
   querySources(): readonly QuerySource[];
+  /** Adds what the plugins of the pod measure; fails when they cannot be asked. */
+  plugins?(samples: SampleSet): Promise<void>;
   clock: { now(): number; monotonicMs(): number };
   logger: Logger;
 }

@@ -1,5 +1,5 @@
 /** Kinds of the text format that we write. */
-export type MetricType = "counter" | "gauge" | "histogram";
+export type MetricType = "counter" | "gauge" | "histogram" | "untyped";
 
 export type Labels = Readonly<Record<string, string>>;
 

@@ -1,5 +1,6 @@
 import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
+import { PluginError } from "../../ports/plugin.ts";
 import { buildExternalConninfo, findExternalCluster } from "../../postgres/conninfo.ts";
 import { buildSettings } from "../../postgres/custom-conf.ts";
 import { raiseHotStandbyValues } from "../../postgres/hot-standby.ts";
@@ -71,7 +72,13 @@ export async function refreshFiles(
     ...(ldap === undefined ? {} : { ldapBindPassword: ldap }),
   });
   const overrides = options.beforeFirstStart ? await followerOverrides(context, cluster, major) : {};
-  const custom = await writeCustomConf(context, cluster, { major, mode: "run", overrides });
+  const custom = await writeCustomConf(context, cluster, { major, mode: "run", overrides }).catch((error: unknown) => {
+    const { configurationHash: sha256 } = context.state;
+    // A plugin that is away must not keep a running instance from being promoted or stopped; its settings stay as they are.
+    if (sha256 === "" || options.beforeFirstStart || !(error instanceof PluginError)) throw error;
+    context.logger.warning("custom.conf stays as it is: a plugin could not be asked for its settings", { error });
+    return { changed: false, sha256 };
+  });
   const override = await refreshOverride(context, cluster);
   context.state.configurationHash = custom.sha256;
   return { changed: certificates.changed || access || custom.changed || override, sha256: custom.sha256 };

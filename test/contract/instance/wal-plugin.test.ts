@@ -92,6 +92,7 @@ async function startPlugin(): Promise<void> {
       projectUrl: "https://example.com",
       repositoryUrl: "https://example.com",
       description: "Copies files",
+      injectsInstanceSidecar: true,
       maturity: "alpha",
     },
     services,
@@ -247,4 +248,23 @@ test("a plugin's backup is complete only when its last segment is archived", asy
     return read.status?.lastSuccessfulBackup === "2026-01-01T00:01:00Z" && read;
   });
   expect(cluster.status?.lastSuccessfulBackupByMethod).toEqual({ plugin: "2026-01-01T00:01:00Z" });
+});
+
+test("the plugin's settings are in the configuration, its metrics among the others", async () => {
+  const setting = await until("the setting", async () => one.psql("SHOW example.setting"));
+  expect(setting).toBe("from the plugin");
+  const { body } = await one.metrics();
+  expect(body).toContain('example_archived_files{a="b",kind="wal"} 7');
+  expect(body).toContain(
+    `cnpg_ts_archive_wal_info{first_wal="000000010000000000000001",last_wal="000000010000000000000002",plugin="${name}"} 1`,
+  );
+  expect(body).toContain("cnpg_collector_last_collection_error 0");
+});
+
+test("metrics of a plugin that is away are missed, the others are there", async () => {
+  await server?.stop({ graceMs: 0 });
+  const { body } = await one.metrics();
+  expect(body).not.toContain("example_archived_files");
+  expect(body).toContain('cnpg_collector_collection_errors_total{collector="Collect.PluginMetrics"}');
+  expect(body).toContain("cnpg_collector_up");
 });
