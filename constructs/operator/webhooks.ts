@@ -7,7 +7,12 @@ import type { CompiledOperatorOptions } from "./options.ts";
 const serviceName = "cnpg-webhook-service";
 
 /** Kinds whose defaulting the operator serves: kind in lower case → plural. Only served paths may stand here. */
-const mutating: Readonly<Record<string, string>> = { cluster: "clusters" };
+const mutating: Readonly<Record<string, string>> = {
+  backup: "backups",
+  cluster: "clusters",
+  database: "databases",
+  scheduledbackup: "scheduledbackups",
+};
 
 /** Kinds whose validation the operator serves. */
 const validating: Readonly<Record<string, string>> = {

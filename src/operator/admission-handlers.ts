@@ -21,6 +21,10 @@ import type { AdmissionHandler, AdmissionHandlers, ReviewedObject, ReviewOutcome
 
 const prefix = "postgresql-cnpg-io-v1";
 
+/** Kinds whose defaults are all in their schemas: their mutating webhooks exist because configurations of others name them. */
+const schemaDefaulted = ["backup", "database", "scheduledbackup"] as const;
+const unchanged: AdmissionHandler = () => ({ kind: "allowed" });
+
 /** The webhooks that this operator serves, by path (reference: cluster controller §9.3). */
 export function createAdmissionHandlers(
   context: BuildContext,
@@ -33,6 +37,7 @@ export function createAdmissionHandlers(
       `/mutate-${prefix}-cluster`,
       ({ object }) => ({ kind: "changed", object: applyDefaults(object as Cluster, { mode: "preserve", settings }) }),
     ],
+    ...schemaDefaulted.map((kind): [string, AdmissionHandler] => [`/mutate-${prefix}-${kind}`, unchanged]),
     [
       `/validate-${prefix}-cluster`,
       (review) => {
