@@ -1,0 +1,155 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createSqlConnector } from "../../../src/sql/pg-connector.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { Lab, type LabInstance } from "./lab.ts";
+
+const password = "s3cret-of-the-source";
+const hba = [
+  "local all all trust",
+  "host all,replication copier 127.0.0.1/32 scram-sha-256",
+  "host all postgres 127.0.0.1/32 trust",
+  "",
+].join("\n");
+
+let lab: Lab;
+let source: PostgresServer;
+
+async function sql(database: string, ...texts: string[]): Promise<void> {
+  const target = { host: source.socketDir, port: source.port, user: "postgres", applicationName: "test", database };
+  const session = await createSqlConnector().connect(target);
+  try {
+    for (const text of texts) await session.query(text);
+  } finally {
+    await session.close();
+  }
+}
+
+beforeAll(async () => {
+  source = await startPostgres({
+    settings: { wal_level: "logical", max_connections: "130", checkpoint_completion_target: "0" },
+    hba,
+  });
+  await sql(
+    "postgres",
+    `CREATE ROLE copier SUPERUSER LOGIN REPLICATION PASSWORD '${password}'`,
+    "CREATE ROLE readers",
+    "CREATE ROLE alice LOGIN CREATEDB PASSWORD 'x' IN ROLE readers",
+    "CREATE DATABASE shop OWNER alice",
+    "CREATE DATABASE second",
+    "ALTER SYSTEM SET archive_command = 'touch /tmp/never'",
+  );
+  await sql(
+    "shop",
+    "CREATE SCHEMA s AUTHORIZATION alice",
+    "CREATE TABLE s.t (id int PRIMARY KEY)",
+    "ALTER TABLE s.t OWNER TO alice",
+    "GRANT SELECT ON s.t TO readers",
+    "INSERT INTO s.t SELECT generate_series(1, 100)",
+    "SELECT lo_from_bytea(4711, 'large')",
+  );
+  lab = await Lab.start({
+    spec: {
+      bootstrap: { pg_basebackup: { source: "origin", database: "app", owner: "app" } },
+      externalClusters: [
+        {
+          name: "origin",
+          connectionParameters: { host: "127.0.0.1", port: String(source.port), user: "copier", dbname: "postgres" },
+          password: { name: "origin", key: "password" },
+        },
+      ],
+    },
+  });
+  await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "origin" }, stringData: { password } });
+});
+
+afterAll(async () => {
+  await lab?.stop();
+  await source?.stop();
+});
+
+/** Starts what a job has left, as the primary of a cluster of its own. */
+async function serve(instance: LabInstance): Promise<void> {
+  await lab.patchStatus({
+    targetPrimary: instance.name,
+    currentPrimary: null as never,
+    instanceNames: [instance.name],
+  });
+  lab.route(instance);
+  instance.run();
+  await instance.ready(60_000);
+}
+
+async function retire(instance: LabInstance): Promise<void> {
+  instance.signal("SIGTERM");
+  await instance.exit;
+  await lab.patchStatus({ currentPrimary: null as never, timelineID: null as never });
+  await lab.plane.kubectl(["delete", "lease", "lab", "-n", "default"]);
+  await lab.apply({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "lab" }, spec: {} });
+}
+
+const bootstrap = (section: object) => lab.patchCluster({ spec: { bootstrap: section } });
+
+test("a replica cluster's first instance is a standby of its source", async () => {
+  const instance = await lab.instance("lab-4");
+  await lab.patchCluster({ spec: { replica: { enabled: true, source: "origin" } } });
+  expect(await instance.job("pgbasebackup", []).exit, instance.output.slice(-3000)).toBe(0);
+  await lab.patchCluster({ spec: { replica: null } });
+  expect(existsSync(join(instance.pgData, "standby.signal"))).toBe(true);
+  const override = readFileSync(join(instance.pgData, "override.conf"), "utf8");
+  expect(override).toContain(`port=''${source.port}''`);
+  expect(override).toContain("passfile=");
+  expect(override).not.toContain(password);
+});
+
+test("a copy of a running server becomes a cluster of its own", async () => {
+  const instance = await lab.instance("lab-1");
+  expect(await instance.job("pgbasebackup", []).exit, instance.output.slice(-3000)).toBe(0);
+  expect(instance.output).not.toContain(password);
+  expect(instance.volumeEntries()).toEqual(["pgdata"]);
+  await serve(instance);
+  expect(instance.psql("SELECT count(*) FROM s.t", "shop")).toBe("100");
+  expect(instance.psql("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'app'")).toBe("app");
+  expect(instance.psql("SHOW archive_command")).toContain("wal-archive");
+  await retire(instance);
+});
+
+test("imports one database and gives it to its new owner", async () => {
+  const imported = { source: { externalCluster: "origin" }, type: "microservice", databases: ["shop"] };
+  const postImportApplicationSQL = ["CREATE TABLE after_import AS SELECT count(*) AS n FROM s.t"];
+  const initdb = { database: "app", owner: "app", import: { ...imported, postImportApplicationSQL } };
+  await bootstrap({ pg_basebackup: null, initdb });
+  const instance = await lab.instance("lab-2");
+  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
+  expect(await instance.job("import", args).exit, instance.output.slice(-3000)).toBe(0);
+  expect(instance.output).not.toContain(password);
+  expect(existsSync(join(instance.pgData, "dumps"))).toBe(false);
+  await serve(instance);
+  expect(instance.psql("SELECT n FROM after_import", "app")).toBe("100");
+  expect(instance.psql("SELECT tableowner FROM pg_tables WHERE schemaname = 's'", "app")).toBe("app");
+  expect(instance.psql("SELECT convert_from(lo_get(4711), 'UTF8')", "app")).toBe("large");
+  expect(instance.psql("SELECT rolsuper FROM pg_roles WHERE rolname = 'app'")).toBe("f");
+  expect(instance.psql("SHOW fsync")).toBe("on");
+  await retire(instance);
+});
+
+test("imports roles and databases as they are, superusers as ordinary roles", async () => {
+  const monolith = { type: "monolith", databases: ["*"], roles: ["*"], postImportApplicationSQL: null };
+  await bootstrap({ initdb: { import: monolith } });
+  const instance = await lab.instance("lab-3");
+  const args = ["--initdb-flags=--encoding=UTF8 --locale=C"];
+  expect(await instance.job("import", args).exit, instance.output.slice(-3000)).toBe(0);
+  await serve(instance);
+  expect(
+    instance.psql("SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database WHERE NOT datistemplate"),
+  ).toBe("postgres second shop");
+  expect(instance.psql("SELECT tableowner FROM pg_tables WHERE schemaname = 's'", "shop")).toBe("alice");
+  expect(instance.psql("SELECT has_table_privilege('readers', 's.t', 'SELECT')", "shop")).toBe("t");
+  expect(instance.psql("SELECT pg_has_role('alice', 'readers', 'MEMBER')")).toBe("t");
+  const roles = "SELECT rolsuper, rolreplication FROM pg_authid WHERE rolname = 'copier'";
+  expect(instance.psql(roles)).toBe("f|f");
+  expect(instance.psql("SELECT rolcreatedb, rolpassword LIKE 'SCRAM%' FROM pg_authid WHERE rolname = 'alice'")).toBe(
+    "t|t",
+  );
+});
