@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createEventSink } from "../kube/event-sink.ts";
 import type { PostmasterHost } from "../ports/postmaster-host.ts";
 import { BackupRunner } from "./backup/backup-runner.ts";
+import { followPluginWindow } from "./backup/plugin-window.ts";
 import { loadServerCertificate } from "./certificates.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
@@ -196,6 +197,7 @@ export async function runInstance(
     slots.run(signal),
     followQuerySources(context, sources, signal),
     followKeptWal(context, signal),
+    followPluginWindow(context, plugins, status, signal),
   ];
   void warmUp(context, reconciler, hello.postmasterPid !== undefined);
   const failure = await Promise.all(background).then(

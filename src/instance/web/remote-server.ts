@@ -5,6 +5,7 @@ import type { LeaseReport } from "../../api/pg-status.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { promisePath } from "../isolation/promise-client.ts";
 import type { StatusCollector } from "../status.ts";
+import { archivePartial } from "./archive-partial.ts";
 import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, textAnswer } from "./http-answer.ts";
 import { checkOperator } from "./operator-auth.ts";
 import type { ProbeChecks } from "./probe-checks.ts";
@@ -22,7 +23,6 @@ export interface RemoteServerDeps {
 /** Parts of the operator's interface that this version does not answer yet. */
 const notImplemented = new Map([
   ["/pg/mode/backup", "backups by this instance manager are not available in this version"],
-  ["/pg/archive/partial", "archiving the partial segment is not available in this version"],
   ["/update", "the instance manager can't be upgraded in place in this version; delete the pod to replace it"],
 ]);
 
@@ -30,6 +30,7 @@ async function answerOperator(deps: RemoteServerDeps, path: string, peer: Buffer
   const refusal = checkOperator(peer, deps.context.state.cluster?.status?.operatorCertificateFingerprint);
   if (refusal) return refusal;
   if (path === "/pg/controldata") return jsonAnswer(200, { data: await deps.context.data.controlText() });
+  if (path === "/pg/archive/partial") return archivePartial(deps.context);
   const message = notImplemented.get(path) ?? "not implemented";
   return jsonAnswer(501, { error: { code: "NOT_IMPLEMENTED", message } });
 }
