@@ -6,6 +6,7 @@ import { buildSettings } from "../../postgres/custom-conf.ts";
 import { raiseHotStandbyValues } from "../../postgres/hot-standby.ts";
 import { refreshCertificates } from "../certificates.ts";
 import { mySlotName, writeAccessFiles, writeCustomConf, writeStandbyOverride } from "../configuration-files.ts";
+import { writeExternalFiles } from "../external-servers.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { relocate } from "../instance-paths.ts";
 import { type SecretReader, secretText } from "../secret-reader.ts";
@@ -55,6 +56,25 @@ export async function refreshOverride(context: InstanceContext, cluster: Cluster
   return writeStandbyOverride(context, { conninfo, slotName: undefined });
 }
 
+/** Credentials of the source of a replica cluster: any of its instances may be the next to follow it. */
+async function refreshSourceFiles(
+  context: InstanceContext,
+  cluster: Cluster,
+  secrets: SecretReader,
+  signal: AbortSignal,
+): Promise<void> {
+  const source = isReplicaCluster(cluster) && findExternalCluster(cluster, cluster.spec.replica?.source ?? "");
+  if (!source) return;
+  try {
+    await writeExternalFiles(context, source, secrets, signal);
+  } catch (error) {
+    context.logger.warning("The credentials of the source were left as they are", {
+      externalCluster: source.name,
+      error,
+    });
+  }
+}
+
 /** Brings every file of the instance up to date with the Cluster and its Secrets. */
 export async function refreshFiles(
   context: InstanceContext,
@@ -79,6 +99,7 @@ export async function refreshFiles(
     context.logger.warning("custom.conf stays as it is: a plugin could not be asked for its settings", { error });
     return { changed: false, sha256 };
   });
+  await refreshSourceFiles(context, cluster, secrets, signal);
   const override = await refreshOverride(context, cluster);
   context.state.configurationHash = custom.sha256;
   return { changed: certificates.changed || access || custom.changed || override, sha256: custom.sha256 };
