@@ -226,3 +226,28 @@ test("a start that cannot be is refused, with the reason", async () => {
     expect.objectContaining({ type: "LastBackupSucceeded", status: "False", reason: "LastBackupFailed" }),
   );
 });
+
+test("the unfinished segment of a fenced primary is archived on the operator's request", async () => {
+  const ask = () => one.get("/pg/archive/partial", { operator: true });
+  await lab.patchStatus({ operatorCertificateFingerprint: lab.operatorFingerprint() });
+  const early = await until("the operator is known", async () => {
+    const answer = await ask();
+    return answer.status !== 503 && answer;
+  });
+  expect(early).toMatchObject({ status: 400, body: expect.stringContaining('"code":"NOT_FENCED"') });
+  await lab.patchCluster({ metadata: { annotations: { "cnpg.io/fencedInstances": '["lab-1"]' } } });
+  const { body } = await until("fenced", async () => {
+    const answer = await ask();
+    return answer.status === 200 && answer;
+  });
+  const { data } = JSON.parse(body) as { data: string };
+  const store = await createS3Store(s3.options("archive"));
+  expect(await store.head(`deep/lab/wals/${data.slice(0, 16)}/${data}.partial.gz`)).toMatchObject({
+    size: expect.any(Number),
+  });
+  store.close();
+  expect(await barman.run("wal-restore", [destination, "lab", data, join(folder, `${data}.part`)])).toMatchObject({
+    code: 0,
+  });
+  expect(existsSync(join(one.pgData, "pg_wal", `${data}.partial`))).toBe(false);
+});
