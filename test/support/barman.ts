@@ -21,7 +21,9 @@ export interface BarmanTools {
 }
 
 /** Finds the tools; installs them into the cache when they are not there. */
-export async function barmanTools(server: S3Server): Promise<BarmanTools> {
+export async function barmanTools(
+  server: Pick<S3Server, "endpoint" | "accessKey" | "secretKey">,
+): Promise<BarmanTools> {
   const environment = await pythonEnvironment("barman-3.19.1", [packageName]);
   const env = {
     PATH: process.env["PATH"],

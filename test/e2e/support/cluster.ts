@@ -24,9 +24,23 @@ export async function createCluster(
   spec: Partial<Cluster["spec"]>,
   metadata: { annotations?: Record<string, string> } = {},
 ): Promise<TestCluster> {
-  // A namespace of an earlier run may still be on its way out.
+  return createClusterIn(await createNamespace(name), name, spec, metadata);
+}
+
+/** Creates a namespace; one of an earlier run may still be on its way out. */
+export async function createNamespace(name: string): Promise<string> {
   const namespace = `e2e-${name}-${Date.now().toString(36)}`;
   await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  return namespace;
+}
+
+/** Creates a Cluster in a namespace that is there. */
+export async function createClusterIn(
+  namespace: string,
+  name: string,
+  spec: Partial<Cluster["spec"]>,
+  metadata: { annotations?: Record<string, string> } = {},
+): Promise<TestCluster> {
   await apply({
     apiVersion: "postgresql.cnpg.io/v1",
     kind: "Cluster",

@@ -6,6 +6,13 @@ const run = promisify(execFile);
 interface LocalInfo {
   kubeconfig: string;
   kubectl?: string;
+  s3?: {
+    endpoint: string;
+    endpointInCluster: string;
+    accessKey: string;
+    secretKey: string;
+    destinationPath: string;
+  } | null;
   /** Start of a command line that runs the rest beside the control plane. */
   enter?: string[] | null;
 }
