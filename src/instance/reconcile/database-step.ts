@@ -3,6 +3,7 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import { phases } from "../../api/phases.ts";
 import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import { protectAutoConf } from "../configuration-files.ts";
+import { ManagedRolesStep } from "../declarative/managed-roles.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import type { LocalSql } from "../local-sql.ts";
@@ -35,6 +36,7 @@ export class DatabaseStep {
   readonly #passwords: PasswordStep;
   readonly #quorum: FailoverQuorumStep;
   readonly #extensions: ExtensionStep;
+  readonly #managedRoles: ManagedRolesStep;
   /** Files changed that PostgreSQL has not loaded yet. */
   reloadNeeded = false;
   /** The roles were seen to be right in this stay as primary. */
@@ -47,6 +49,7 @@ export class DatabaseStep {
     this.#passwords = new PasswordStep(options.context, options.secrets);
     this.#quorum = new FailoverQuorumStep(options.context);
     this.#extensions = new ExtensionStep(options.context);
+    this.#managedRoles = new ManagedRolesStep(options.context, options.secrets, options.status);
   }
 
   /** Forgets what was done as a primary: another one may change it meanwhile. */
@@ -112,9 +115,11 @@ export class DatabaseStep {
       this.#rolesEnsured = true;
     }
     const retry = await reconcilePrimarySlots(context, cluster, this.#options.sql);
+    const managed = !isCurrent || isReplicaCluster(cluster) || (await this.#managedRoles.reconcile(cluster, signal));
     if (isCurrent) await this.#passwords.reconcile(cluster, signal);
     await this.#extensions.reconcile(cluster, this.#options.sql, signal);
     await ensurePoolerAuth(context, cluster, signal);
-    return retry ? soonMs : resyncMs;
+    if (retry) return soonMs;
+    return managed ? resyncMs : 5 * soonMs;
   }
 }

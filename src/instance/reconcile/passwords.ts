@@ -11,7 +11,7 @@ import { withSession } from "../local-sql.ts";
 import { type SecretReader, secretText } from "../secret-reader.ts";
 
 /** Neither a failing nor a slow statement may bring the password, or its hash, into the log. */
-const silentSettings = [
+export const silentSettings = [
   "log_statement = 'none'",
   "log_min_error_statement = 'PANIC'",
   "log_min_duration_statement = -1",
