@@ -16,10 +16,14 @@ export interface InTreeArchive {
   field: string;
 }
 
-/** Whether a plugin has a capability: `undefined` while the operator has not written down what the plugin can do. */
+/**
+ * Whether a plugin has a capability; `undefined` when that is not known. The status tells what the plugin's part beside the
+ * operator can do: one that serves no WAL there may well do so by its sidecars.
+ */
 function hasWalCapability(cluster: Cluster, name: string, capability: string): boolean | undefined {
   const known = cluster.status?.pluginStatus?.find((entry) => entry.name === name);
-  return known && (known.walCapabilities ?? []).includes(capability);
+  if (!known?.capabilities?.includes("TYPE_WAL_SERVICE")) return undefined;
+  return (known.walCapabilities ?? []).includes(capability);
 }
 
 /** Enabled entries of `spec.plugins`. */

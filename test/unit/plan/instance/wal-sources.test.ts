@@ -9,7 +9,18 @@ function cluster(spec: Partial<Cluster["spec"]>, status: Cluster["status"] = {})
 }
 
 const can = (name: string, ...walCapabilities: string[]) => ({
-  pluginStatus: [{ name, version: "1", walCapabilities }],
+  pluginStatus: [{ name, version: "1", capabilities: ["TYPE_WAL_SERVICE"], walCapabilities }],
+});
+
+test("a plugin that serves WAL by its sidecars only is asked, whatever its part beside the operator can do", () => {
+  const capabilities = ["TYPE_RECONCILER_HOOKS", "TYPE_INSTANCE_SIDECAR_INJECTION"];
+  const plugins = [{ name: "p", isWALArchiver: true }];
+  const given = { ...cluster({ plugins }), status: { pluginStatus: [{ name: "p", version: "1", capabilities }] } };
+  expect(restorePlugins(given)).toEqual([{ name: "p", required: true }]);
+  expect(chooseArchiver({ ...given, spec: { ...given.spec, plugins: [{ name: "p" }] } })).toEqual({
+    kind: "perhaps",
+    plugins: ["p"],
+  });
 });
 
 describe("archiver", () => {
