@@ -120,10 +120,10 @@ describe("failures", () => {
   });
 
   test("a compression without a decoder is this side's failure, not an absence", async () => {
-    await stock({ [`${s1}.snappy`]: Buffer.from("x") });
+    await stock({ [`${s1}.xz`]: Buffer.from("x") });
     await expect(folder.restorer().restore({ name: s1, destination })).rejects.toMatchObject({
       kind: "local",
-      message: expect.stringContaining("snappy"),
+      message: expect.stringContaining("xz"),
     });
   });
 
