@@ -6,6 +6,7 @@ import { followPluginWindow } from "./backup/plugin-window.ts";
 import { loadServerCertificate } from "./certificates.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
+import { DeclaredObjects } from "./declarative/declared-objects.ts";
 import { goArch, readExecutableHash, readPodUid } from "./identity.ts";
 import { probedHost } from "./isolation/probed-host.ts";
 import { askForPromise } from "./isolation/promise-client.ts";
@@ -129,6 +130,7 @@ export async function runInstance(
   const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster));
   const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status });
   const slots = new SlotReplicator(context, postmaster);
+  const declared = new DeclaredObjects(context, kube, secrets);
   const sources = new QuerySources(context, secrets);
 
   const statusCollector = new StatusCollector(context, identity);
@@ -195,6 +197,7 @@ export async function runInstance(
     watch.run(signal),
     reconciler.run(signal),
     slots.run(signal),
+    declared.run(signal),
     followQuerySources(context, sources, signal),
     followKeptWal(context, signal),
     followPluginWindow(context, plugins, status, signal),

@@ -1,0 +1,165 @@
+import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { patchStatus } from "../../kube/patch-status.ts";
+import { createStore, type RunnableStore } from "../../kube/store.ts";
+import { planDeclarative } from "../../plan/instance/declarative.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import type { SecretReader } from "../secret-reader.ts";
+import { type Declared, type DeclaredKind, declaredKinds } from "./object-kinds.ts";
+
+/** How long an object rests after it was looked at, unless it or its Cluster changes. */
+const restMs = 30_000;
+const lookMs = 1_000;
+
+/** Keeps Databases, Publications and Subscriptions on the primary (reference: declarative objects §1). */
+export class DeclaredObjects {
+  readonly #context: InstanceContext;
+  readonly #secrets: SecretReader;
+  readonly #kinds: readonly { kind: DeclaredKind; store: RunnableStore<Declared> }[];
+  readonly #rests = new Map<string, { seen: string; untilMs: number }>();
+
+  constructor(context: InstanceContext, kube: KubeClient, secrets: SecretReader) {
+    this.#context = context;
+    this.#secrets = secrets;
+    const { namespace } = context.settings;
+    this.#kinds = declaredKinds.map((kind) => ({
+      kind,
+      store: createStore(kube, kind.type, { logger: context.logger, clock: context.clock, namespace }),
+    }));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#kinds.map(({ store }) => store.run(signal)), this.#loop(signal)]);
+  }
+
+  async #loop(signal: AbortSignal): Promise<void> {
+    const { clock, state } = this.#context;
+    while (!signal.aborted) {
+      if (state.cluster && (await this.#acts(state.cluster))) await this.#pass(state.cluster, signal);
+      await clock.sleep(lookMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** Only the settled primary acts, or the designated one of a replica cluster. */
+  async #acts({ status }: Cluster): Promise<boolean> {
+    const { data, settings, state } = this.#context;
+    const settled = status?.currentPrimary === settings.podName && status.targetPrimary === settings.podName;
+    if (!settled || state.fenced) return false;
+    const role = await data.role().catch(() => undefined);
+    return role === "primary" || (role === "standby" && isReplicaCluster(state.cluster as Cluster));
+  }
+
+  async #pass(cluster: Cluster, signal: AbortSignal): Promise<void> {
+    const { clock, logger, settings } = this.#context;
+    for (const { kind, store } of this.#kinds) {
+      const all = store.list(settings.namespace).filter(({ spec }) => spec.cluster.name === settings.clusterName);
+      for (const object of all) {
+        const { uid = "", generation, deletionTimestamp } = object.metadata;
+        const seen = JSON.stringify([generation, deletionTimestamp, cluster.metadata.generation]);
+        const rest = this.#rests.get(uid);
+        if (rest?.seen === seen && clock.monotonicMs() < rest.untilMs) continue;
+        try {
+          await this.#reconcile(kind, object, all, cluster, signal);
+        } catch (error) {
+          if (signal.aborted) return;
+          logger.error("A declared object failed; it is tried again", {
+            kind: kind.type.kind,
+            name: object.metadata.name,
+            error,
+          });
+        }
+        this.#rests.set(uid, { seen, untilMs: clock.monotonicMs() + restMs });
+      }
+    }
+  }
+
+  async #reconcile(
+    kind: DeclaredKind,
+    object: Declared,
+    all: readonly Declared[],
+    cluster: Cluster,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { kube } = this.#context;
+    const key = { namespace: object.metadata.namespace ?? "", name: object.metadata.name ?? "" };
+    const deps = { context: this.#context, secrets: this.#secrets, cluster, signal };
+    const finalizers = object.metadata.finalizers ?? [];
+    const generation = object.metadata.generation ?? 0;
+    const decision = planDeclarative({
+      generation,
+      observedGeneration: object.status?.observedGeneration ?? 0,
+      applied: object.status?.applied,
+      deleting: object.metadata.deletionTimestamp !== undefined,
+      hasFinalizer: finalizers.includes(kind.finalizer),
+      reclaim: kind.reclaim(object),
+      isReplicaCluster: isReplicaCluster(cluster),
+      winner: all.find(
+        (other) =>
+          other.metadata.uid !== object.metadata.uid &&
+          other.spec.name === object.spec.name &&
+          (other.status?.observedGeneration ?? 0) > 0,
+      )?.metadata.name,
+    });
+    const report = (fields: object) =>
+      patchStatus(
+        kube,
+        kind.type,
+        key,
+        (current) => {
+          const { applied: _applied, message: _message, ...kept } = current.status ?? {};
+          return { ...current, status: { ...kept, ...fields } } as Declared;
+        },
+        { signal },
+      );
+    switch (decision.kind) {
+      case "nothing":
+        return;
+      case "waitForPromotion":
+        await report({ message: "waiting for the cluster to become primary" });
+        return;
+      case "release":
+        if (decision.drop) await kind.drop(object, deps);
+        await this.#setFinalizers(kind, key, (known) => known.filter((name) => name !== kind.finalizer), signal);
+        return;
+      case "conflict":
+        await report({
+          applied: false,
+          message: `${JSON.stringify(object.spec.name)} is already managed by object ${JSON.stringify(decision.winner)}`,
+        });
+        return;
+      case "apply": {
+        await this.#setFinalizers(
+          kind,
+          key,
+          (known) => (known.includes(kind.finalizer) ? known : [...known, kind.finalizer]),
+          signal,
+        );
+        const result = await kind.apply(object, deps).catch((error: unknown) => {
+          signal.throwIfAborted();
+          return { failed: error instanceof Error ? error.message : String(error), status: {} };
+        });
+        const outcome =
+          result.failed === undefined
+            ? { applied: true, observedGeneration: generation }
+            : { applied: false, message: result.failed };
+        await report({ ...result.status, ...outcome });
+      }
+    }
+  }
+
+  async #setFinalizers(
+    kind: DeclaredKind,
+    key: { namespace: string; name: string },
+    change: (known: string[]) => string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { kube } = this.#context;
+    const current = await kube.get(kind.type, key, { signal });
+    const known = current.metadata.finalizers ?? [];
+    const finalizers = change(known);
+    if (finalizers.join() === known.join()) return;
+    // The instances' Role lets them update these objects, not patch them; a conflict is tried again with the object.
+    await kube.update(kind.type, { ...current, metadata: { ...current.metadata, finalizers } }, { signal });
+  }
+}

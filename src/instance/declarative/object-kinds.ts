@@ -1,0 +1,190 @@
+import type { Cluster } from "../../api/generated/cluster.ts";
+import type { Database } from "../../api/generated/database.ts";
+import type { Publication } from "../../api/generated/publication.ts";
+import type { Subscription } from "../../api/generated/subscription.ts";
+import { resources } from "../../kube/resources.ts";
+import type { ResourceType } from "../../ports/kube-api.ts";
+import type { SqlSession } from "../../ports/sql-session.ts";
+import { buildExternalConninfo, findExternalCluster } from "../../postgres/conninfo.ts";
+import {
+  alterDatabase,
+  alterPublication,
+  createDatabase,
+  createPublication,
+  sortedParameters,
+} from "../../postgres/declarative-sql.ts";
+import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
+import { writeExternalFiles } from "../external-servers.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import { relocate } from "../instance-paths.ts";
+import { withSession } from "../local-sql.ts";
+import type { SecretReader } from "../secret-reader.ts";
+import { applyDatabaseContents } from "./database-contents.ts";
+
+export type Declared = Database | Publication | Subscription;
+
+export interface ApplyDeps {
+  context: InstanceContext;
+  secrets: SecretReader;
+  cluster: Cluster;
+  signal: AbortSignal;
+}
+
+/** What differs between the kinds of declared objects. */
+export interface DeclaredKind {
+  type: ResourceType<Declared>;
+  finalizer: string;
+  reclaim: (object: Declared) => "retain" | "delete";
+  /** Brings PostgreSQL in line; gives further fields of the status. */
+  apply: (object: Declared, deps: ApplyDeps) => Promise<{ status?: object; failed?: string }>;
+  drop: (object: Declared, deps: ApplyDeps) => Promise<void>;
+}
+
+/** A missing synchronous standby must not hold up what is declared. */
+export const declaredSettings = { synchronous_commit: "local", search_path: "pg_catalog, public, pg_temp" };
+
+/** Names the step in the error, as users see it in the object's message. */
+export async function step<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+function inDatabase<T>({ context, signal }: ApplyDeps, database: string, work: (session: SqlSession) => Promise<T>) {
+  return withSession(context, database, work, { signal, parameters: declaredSettings });
+}
+
+const exists = async (session: SqlSession, catalog: string, column: string, name: string): Promise<boolean> =>
+  (await session.query(`SELECT 1 FROM pg_catalog.${catalog} WHERE ${column} = $1`, [name])).length > 0;
+
+async function dropDatabase(name: string, deps: ApplyDeps): Promise<void> {
+  const sql = `DROP DATABASE IF EXISTS ${quoteIdentifier(name)}`;
+  await inDatabase(deps, "postgres", (session) =>
+    step(`while dropping database ${JSON.stringify(name)}`, () => session.query(sql)),
+  );
+}
+
+const databases: DeclaredKind = {
+  type: resources.databases as ResourceType<Declared>,
+  finalizer: "cnpg.io/deleteDatabase",
+  reclaim: (object) => (object as Database).spec.databaseReclaimPolicy ?? "retain",
+  async apply(object, deps) {
+    const { spec } = object as Database;
+    const name = JSON.stringify(spec.name);
+    if (spec.ensure === "absent") {
+      await dropDatabase(spec.name, deps);
+      return {};
+    }
+    await inDatabase(deps, "postgres", async (session) => {
+      const known = await step(`while detecting the database ${name}`, () =>
+        exists(session, "pg_database", "datname", spec.name),
+      );
+      if (!known) await step(`while creating database ${name}`, () => session.query(createDatabase(spec)));
+      else for (const { sql, what } of alterDatabase(spec)) await step(what, () => session.query(sql));
+    });
+    const { schemas, extensions, fdws, servers } = spec;
+    if (![schemas, extensions, fdws, servers].some((list) => list?.length)) return {};
+    let connected = false;
+    try {
+      const contents = await inDatabase(deps, spec.name, (session) => {
+        connected = true;
+        return applyDatabaseContents(session, spec);
+      });
+      return contents.failed
+        ? { status: contents.status, failed: "database object reconciliation failed" }
+        : { status: contents.status };
+    } catch (error) {
+      if (connected) throw error;
+      return step(`while connecting to the database ${name}`, () => Promise.reject(error));
+    }
+  },
+  drop: (object, deps) => dropDatabase(object.spec.name, deps),
+};
+
+const publications: DeclaredKind = {
+  type: resources.publications as ResourceType<Declared>,
+  finalizer: "cnpg.io/deletePublication",
+  reclaim: (object) => (object as Publication).spec.publicationReclaimPolicy ?? "retain",
+  async apply(object, deps) {
+    const { spec } = object as Publication;
+    await inDatabase(deps, spec.dbname, async (session) => {
+      if (!(await exists(session, "pg_publication", "pubname", spec.name))) {
+        await step("while creating publication", () => session.query(createPublication(spec)));
+      } else {
+        for (const sql of alterPublication(spec)) await step("while patching publication", () => session.query(sql));
+      }
+    });
+    return {};
+  },
+  async drop(object, deps) {
+    const { spec } = object as Publication;
+    await inDatabase(deps, spec.dbname, (session) =>
+      step("while dropping publication", () =>
+        session.query(`DROP PUBLICATION IF EXISTS ${quoteIdentifier(spec.name)}`),
+      ),
+    );
+  },
+};
+
+const updatable = new Set(
+  "slot_name synchronous_commit binary streaming disable_on_error password_required run_as_owner origin failover".split(
+    " ",
+  ),
+);
+
+const subscriptions: DeclaredKind = {
+  type: resources.subscriptions as ResourceType<Declared>,
+  finalizer: "cnpg.io/deleteSubscription",
+  reclaim: (object) => (object as Subscription).spec.subscriptionReclaimPolicy ?? "retain",
+  async apply(object, deps) {
+    const { spec } = object as Subscription;
+    const server = findExternalCluster(deps.cluster, spec.externalClusterName);
+    if (!server) {
+      throw new Error(
+        `externalCluster '${spec.externalClusterName}' not declared in cluster ${deps.cluster.metadata.name}`,
+      );
+    }
+    await writeExternalFiles(deps.context, server, deps.secrets, deps.signal);
+    const overrides = spec.publicationDBName ? { dbname: spec.publicationDBName } : {};
+    const conninfo = quoteLiteral(relocate(deps.context.settings, buildExternalConninfo(server, overrides)));
+    const name = quoteIdentifier(spec.name);
+    const publication = quoteIdentifier(spec.publicationName);
+    await inDatabase(deps, spec.dbname, async (session) => {
+      const [known] = await session.query(
+        `SELECT 1 FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_database d ON d.oid = s.subdbid
+         WHERE s.subname = $1 AND d.datname = pg_catalog.current_database()`,
+        [spec.name],
+      );
+      if (!known) {
+        const options = sortedParameters(spec.parameters);
+        const sql = `CREATE SUBSCRIPTION ${name} CONNECTION ${conninfo} PUBLICATION ${publication}${options ? ` WITH (${options})` : ""}`;
+        await step("while creating subscription", () => session.query(sql));
+        return;
+      }
+      const [version] = await session.query("SELECT pg_catalog.current_setting('server_version_num')::int AS number");
+      const may = (key: string) =>
+        updatable.has(key) || (key === "two_phase" && Number(version?.["number"]) >= 180_000);
+      const options = sortedParameters(
+        Object.fromEntries(Object.entries(spec.parameters ?? {}).filter(([key]) => may(key))),
+      );
+      const statements = [`SET PUBLICATION ${publication}`, `CONNECTION ${conninfo}`];
+      if (options) statements.push(`SET (${options})`);
+      for (const change of statements) {
+        await step("while patching subscription", () => session.query(`ALTER SUBSCRIPTION ${name} ${change}`));
+      }
+    });
+    return {};
+  },
+  async drop(object, deps) {
+    const { spec } = object as Subscription;
+    await inDatabase(deps, spec.dbname, (session) =>
+      step("while dropping subscription", () =>
+        session.query(`DROP SUBSCRIPTION IF EXISTS ${quoteIdentifier(spec.name)}`),
+      ),
+    );
+  },
+};
+
+export const declaredKinds: readonly DeclaredKind[] = [databases, publications, subscriptions];

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { type DeclarativeView, planDeclarative } from "../../../../src/plan/instance/declarative.ts";
+
+const fresh: DeclarativeView = {
+  generation: 1,
+  observedGeneration: 0,
+  applied: undefined,
+  deleting: false,
+  hasFinalizer: true,
+  reclaim: "delete",
+  isReplicaCluster: false,
+  winner: undefined,
+};
+
+test.each<[string, Partial<DeclarativeView>, object]>([
+  ["a fresh one", {}, { kind: "apply" }],
+  ["one that is done", { observedGeneration: 1, applied: true }, { kind: "nothing" }],
+  ["one that failed after it was done", { observedGeneration: 1, applied: false }, { kind: "apply" }],
+  ["a second one for the same name", { winner: "first" }, { kind: "conflict", winner: "first" }],
+  ["a known one is no second one", { generation: 2, observedGeneration: 1, winner: "other" }, { kind: "apply" }],
+  ["a replica cluster", { isReplicaCluster: true }, { kind: "waitForPromotion" }],
+  ["deleted", { deleting: true, observedGeneration: 1 }, { kind: "release", drop: true }],
+  ["deleted, never applied", { deleting: true }, { kind: "release", drop: false }],
+  [
+    "deleted, to be kept",
+    { deleting: true, observedGeneration: 1, reclaim: "retain" },
+    { kind: "release", drop: false },
+  ],
+  [
+    "deleted in a replica cluster",
+    { deleting: true, observedGeneration: 1, isReplicaCluster: true },
+    { kind: "release", drop: false },
+  ],
+  ["deleted without our finalizer", { deleting: true, hasFinalizer: false }, { kind: "nothing" }],
+])("%s", (_name, view, decision) => {
+  expect(planDeclarative({ ...fresh, ...view })).toEqual(decision);
+});
