@@ -1,8 +1,8 @@
 import type { Lease } from "../api/generated/kubernetes.ts";
 import { annotations } from "../api/labels.ts";
-import { formatLeaseVoters, parseLeaseVoters } from "../api/lease-voters.ts";
+import { formatLeaseVoters, type LeaseVoters, parseLeaseVoters } from "../api/lease-voters.ts";
 import { formatMicroTime } from "../api/micro-time.ts";
-import type { LeaseReport } from "../api/pg-status.ts";
+import { type LeaseReport, parseTargetPrimary } from "../api/pg-status.ts";
 import { resources } from "../kube/resources.ts";
 import {
   compileLeaseTimings,
@@ -10,6 +10,7 @@ import {
   type LeaseDecision,
   type LeaseRecord,
   type LeaseTimings,
+  mustHandOver,
   planLease,
   planVoters,
 } from "../plan/instance/lease.ts";
@@ -82,6 +83,11 @@ function readRecord(lease: Lease): LeaseRecord {
     durationSeconds: lease.spec?.leaseDurationSeconds ?? 0,
     voters: parseLeaseVoters(lease),
   };
+}
+
+function withVoters(lease: Lease, voters: LeaseVoters): Lease {
+  const noted = { ...lease.metadata.annotations, [annotations.leaseVoters]: formatLeaseVoters(voters) };
+  return { ...lease, metadata: { ...lease.metadata, annotations: noted } };
 }
 
 /** Holds, watches and gives back the Lease that carries the right to be primary. */
@@ -293,7 +299,7 @@ export class PrimaryLease {
   }
 
   async #giveBack(): Promise<void> {
-    const { logger, namespace, clusterName } = this.#options;
+    const { logger, namespace, clusterName, state, podUid } = this.#options;
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
         const lease =
@@ -304,7 +310,10 @@ export class PrimaryLease {
         const spec = { ...lease.spec, leaseDurationSeconds: this.timings.releasedDurationSeconds };
         spec.holderIdentity = "";
         spec.renewTime = formatMicroTime(this.#options.clock.now());
-        await this.#options.kube.update(resources.leases, { ...lease, spec }, { signal: AbortSignal.timeout(3_000) });
+        // The successor to be may be too young to be listed; with this write everybody's right is over anyway.
+        const voters = this.#planVoters(readRecord(lease), state.cluster?.status?.targetPrimary);
+        const released = withVoters({ ...lease, spec }, { voters, holderUID: podUid });
+        await this.#options.kube.update(resources.leases, released, { signal: AbortSignal.timeout(3_000) });
         logger.info("Released the primary lease");
         return;
       } catch (error) {
@@ -321,6 +330,31 @@ export class PrimaryLease {
   #isOwnRecord(record: LeaseRecord): boolean {
     const { podName, podUid, state } = this.#options;
     return isOwnLease({ me: podName, myUid: podUid, record, clusterOfOne: state.cluster?.spec.instances === 1 });
+  }
+
+  /** A Lease without a history rests on the Cluster alone, so the copy at hand must not be an old one. */
+  async #mayClaimNew(signal: AbortSignal): Promise<boolean> {
+    const { kube, namespace, clusterName, podName } = this.#options;
+    const key = { namespace, name: clusterName };
+    const cluster = await kube.get(resources.clusters, key, { timeoutMs: readLimitMs, signal });
+    const current = cluster.status?.currentPrimary ?? "";
+    return current === "" || current === podName;
+  }
+
+  #planVoters(record: LeaseRecord, successor?: string): string[] {
+    const { podName, state } = this.#options;
+    const status = state.cluster?.status;
+    return planVoters({
+      me: podName,
+      listed: record.voters?.voters ?? [],
+      // Without a Cluster nobody is known to have left.
+      instanceNames: status?.instanceNames ?? record.voters?.voters ?? [],
+      active: [
+        ...(status?.instancesStatus?.["healthy"] ?? []),
+        ...(status?.instancesStatus?.["replicating"] ?? []),
+        ...(successor ? [successor] : []),
+      ],
+    });
   }
 
   /** One look, or one write; gives the pause before the next. */
@@ -371,7 +405,7 @@ export class PrimaryLease {
       heldBefore: this.#heldBefore,
       ownTransitions: this.#ownTransitions,
       unchangedMs: now - (this.#seen?.at ?? now),
-      upMs: now - this.#startedAt,
+      rightHeld: this.#held && this.rightState.kind !== "none",
       leaseDurationMs: this.timings.leaseDurationMs,
       currentPrimary: state.cluster?.status?.currentPrimary ?? "",
       clusterOfOne: state.cluster?.spec.instances === 1,
@@ -386,11 +420,18 @@ export class PrimaryLease {
         // Whether a lease without history may be claimed is told by the Cluster, which an adopted primary may not know yet.
         if (decision.kind === "claim" && !(this.#options.state.cluster && (this.#wanted || this.#held)))
           return idlePollMs;
+        if (this.#record?.transitions === 0 && !(await this.#mayClaimNew(signal))) {
+          this.#lease = undefined;
+          return failurePauseMs;
+        }
         await this.#write(decision, signal);
         return this.timings.retryPeriodMs;
       case "wait":
+        this.#lease = undefined;
         return Math.max(10, Math.min(eagerPollMs, decision.afterMs));
       case "refuse":
+        // Also who holds it by its own account has to look again: somebody may have changed the record since.
+        this.#lease = undefined;
         this.#lastRefusal = decision.reason;
         this.#changed();
         return idlePollMs;
@@ -415,22 +456,14 @@ export class PrimaryLease {
   }
 
   async #write(decision: { kind: "renew" } | { kind: "claim"; reason: string }, signal: AbortSignal): Promise<void> {
-    const { kube, clock, logger, podName, podUid, state } = this.#options;
+    const { kube, clock, logger, podName, podUid } = this.#options;
     const lease = this.#lease as Lease;
     const startedAt = clock.monotonicMs();
     const epoch = this.#epoch;
     const now = formatMicroTime(clock.now());
     const isClaim = decision.kind === "claim";
     const record = readRecord(lease);
-    const voters = planVoters({
-      me: podName,
-      listed: record.voters?.voters ?? [],
-      instanceNames: state.cluster?.status?.instanceNames,
-      active: [
-        ...(state.cluster?.status?.instancesStatus?.["healthy"] ?? []),
-        ...(state.cluster?.status?.instancesStatus?.["replicating"] ?? []),
-      ],
-    });
+    const voters = this.#planVoters(record);
     const transitions = record.transitions + (isClaim ? 1 : 0);
     const during = rightWhileWriting(this.#right, { me: podName, startedAt, voters });
     if (during) this.#setRight(during);
@@ -492,7 +525,21 @@ export class PrimaryLease {
 
   /** Gives the lease up when it is held or waited for and not needed; call it only while no PostgreSQL runs as primary. */
   async standDown(): Promise<void> {
-    if (this.#wanted || this.#held || this.#heldBefore) await this.release();
+    const { podName, state } = this.#options;
+    const record = this.#record;
+    // An earlier container of this pod may have ended before it could give the Lease back.
+    if (record && this.#isOwnRecord(record)) this.#heldBefore = true;
+    if (this.#held || this.#heldBefore) return this.release();
+    const { currentPrimary = "", targetPrimary = "" } = state.cluster?.status ?? {};
+    const target = parseTargetPrimary(targetPrimary);
+    const successor = target.kind === "instance" ? target.name : "";
+    if (record && mustHandOver({ me: podName, record, currentPrimary, targetPrimary: successor })) {
+      // Once it is held, it is given back with the successor on the list.
+      this.#wanted = true;
+      this.#wake?.();
+    } else if (this.#wanted) {
+      await this.release();
+    }
   }
 
   #changed(): void {

@@ -258,6 +258,9 @@ export class Reconciler {
   async #standDown(role: RoleDecision): Promise<void> {
     const { context, lease, lifecycle, postmaster } = this.#options;
     if (role.kind === "primary" || role.kind === "promote" || this.#promotionAsked) return;
+    // The lease in this pod's name may be the only proof that its promotion was the last one.
+    const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
+    if (role.kind === "wait" && target.kind === "instance" && target.name === context.settings.podName) return;
     const mayRun = postmaster.pid !== undefined || lifecycle.busy;
     if (mayRun && context.data.knownRole !== "standby") return;
     await lease.standDown();

@@ -23,8 +23,8 @@ export interface LeaseView {
   ownTransitions: number | undefined;
   /** How long this record (holder and renew time) has been seen unchanged, on the own clock. */
   unchangedMs: number;
-  /** How long this process has been watching at all. */
-  upMs: number;
+  /** Whether this process holds the right to write at this moment. */
+  rightHeld: boolean;
   leaseDurationMs: number;
   /** `status.currentPrimary`. */
   currentPrimary: string;
@@ -67,10 +67,10 @@ function planEmptyHolder(view: LeaseView): LeaseDecision {
   if (view.currentPrimary !== view.me) {
     return { kind: "refuse", reason: `the lease was made anew and only ${view.currentPrimary} may claim it` };
   }
-  if (view.heldBefore || view.clusterOfOne) return { kind: "claim", reason: "the lease was made anew" };
-  // A former pod of this name may still run somewhere; it can have written last just before this process came up.
-  if (view.upMs >= view.leaseDurationMs) return { kind: "claim", reason: "the lease was made anew" };
-  return { kind: "wait", reason: "the lease was made anew", afterMs: view.leaseDurationMs - view.upMs };
+  if (view.rightHeld || view.clusterOfOne) return { kind: "claim", reason: "the lease was made anew" };
+  // Somebody may still write by the Lease that was there before, renewed just before it was deleted.
+  if (view.unchangedMs >= view.leaseDurationMs) return { kind: "claim", reason: "the lease was made anew" };
+  return { kind: "wait", reason: "the lease was made anew", afterMs: view.leaseDurationMs - view.unchangedMs };
 }
 
 /** Decides the next step towards holding the primary lease (safety protocol §1.1, §1.4). */
@@ -98,6 +98,20 @@ export function planLease(view: LeaseView): LeaseDecision {
     reason: `held by ${record.holder === view.me ? "a former pod of this name" : record.holder}`,
     afterMs: durationMs - view.unchangedMs,
   };
+}
+
+/**
+ * Whether the current primary, which is not to be primary any more and whose PostgreSQL is down, has to take the Lease in
+ * order to give it back: nobody else may take one that was made anew, nor one that does not list the target primary.
+ */
+export function mustHandOver(
+  view: Pick<LeaseView, "me" | "record" | "currentPrimary"> & { targetPrimary: string },
+): boolean {
+  const { me, record, currentPrimary, targetPrimary } = view;
+  if (currentPrimary !== me || targetPrimary === me) return false;
+  if (record.holder === "" && record.transitions === 0) return true;
+  const voters = record.voters?.voters ?? [];
+  return voters.includes(me) && targetPrimary !== "" && !voters.includes(targetPrimary);
 }
 
 /** What the list of voters is to be, as the holder writes it. */

@@ -52,15 +52,18 @@ function planStandbyData(view: RoleView, isTarget: boolean): RoleDecision {
 function planAsTarget(view: RoleView): RoleDecision {
   if (view.current === "") return { kind: "primary", claimCurrent: true, reason: "first boot" };
   if (view.current === view.me) return { kind: "primary", claimCurrent: false, reason: "current and target primary" };
-  // Whoever becomes primary holds the Lease by then: while it names this pod, nobody was primary after it.
-  if (view.leaseHolder === "me") {
-    return { kind: "primary", claimCurrent: true, reason: "promoted, and the primary lease is still this pod's" };
+  // Whoever becomes primary holds the Lease by then: while it names this instance, nobody was primary after it. A pod of
+  // the same name had the same volume.
+  const isOlder = view.timeline !== undefined && view.timeline < view.clusterTimeline;
+  const isHolder = view.leaseHolder === "me" || (view.leaseHolder === "former" && view.timeline !== undefined);
+  if (isHolder && !isOlder) {
+    return { kind: "primary", claimCurrent: true, reason: "promoted, and the primary lease is still this instance's" };
   }
   // The data of a promotion that was not recorded yet lies on a new timeline; that of an old primary never does, and
   // starting it would drop what the primary after it has committed.
   const ahead = view.timeline !== undefined && view.timeline > view.clusterTimeline;
-  const unclaimed = view.leaseHolder === "nobody" || view.leaseHolder === "former";
-  if (ahead && unclaimed) return { kind: "primary", claimCurrent: true, reason: "the promotion was not recorded yet" };
+  if (ahead && view.leaseHolder === "nobody")
+    return { kind: "primary", claimCurrent: true, reason: "the promotion was not recorded yet" };
   if (view.leaseHolder === undefined) {
     return {
       kind: "wait",

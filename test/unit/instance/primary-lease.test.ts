@@ -20,10 +20,13 @@ function world(currentPrimary = "") {
     spec: {},
   } satisfies Lease);
   const cluster = {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Cluster",
     metadata: { ...key },
     spec: { instances: 3 },
     status: { currentPrimary, instanceNames: ["c-1", "c-2"], instancesStatus: { healthy: ["c-1", "c-2"] } },
   } as unknown as Cluster;
+  kube.seed(resources.clusters, cluster);
   const candidate = (podName: string, podUid = `uid-${podName}`, api = kube) => {
     const state = createInstanceState();
     state.cluster = cluster;

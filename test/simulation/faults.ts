@@ -1,0 +1,187 @@
+import type { ApiServer } from "./api-server.ts";
+import type { Manager } from "./manager.ts";
+import type { World } from "./world.ts";
+
+export interface FaultTargets {
+  world: World;
+  api: ApiServer;
+  managers: readonly Manager[];
+  /** Whole machines may stand still. */
+  freezes: boolean;
+}
+
+type Fault = (targets: FaultTargets, until: number) => void;
+
+function cutFor(world: World, until: number, a: string, bs: readonly string[], what: string): void {
+  if (world.now >= until) return;
+  const lines = bs.filter((b) => b !== a);
+  for (const b of lines) world.cut(a, b);
+  const end = Math.min(until, world.now + world.between(500, 35_000));
+  world.note(() => `FAULT ${what}: ${a} cut off from ${lines.join(", ")} for ${Math.round(end - world.now)} ms`);
+  world.at(end, () => {
+    for (const b of lines) world.mend(a, b);
+    world.note(() => `${what} mended`);
+  });
+}
+
+/** The primary, if there is one, more often than the others. */
+function victim({ world, managers }: FaultTargets): Manager {
+  const primary = managers.find((it) => it.postgres.writable);
+  return primary && world.chance(0.6) ? primary : world.pick(managers);
+}
+
+function names({ managers }: FaultTargets): string[] {
+  return managers.map(({ name }) => name);
+}
+
+function aside({ world }: FaultTargets, until: number, ms: number, begin: () => void, end: () => void): void {
+  begin();
+  world.at(Math.min(until, world.now + ms), end);
+}
+
+/** Somebody asks for another primary. */
+function switchOver({ world, api, managers }: FaultTargets, target: string): void {
+  // Whoever names an old primary that was not rewound asks for a person.
+  if (!managers.some(({ name, postgres }) => name === target && postgres.running && !postgres.isPrimaryData)) return;
+  if (api.cluster.target !== api.cluster.current || target === api.cluster.current) return;
+  world.note(() => `switchover to ${target} is asked for`);
+  api.writeCluster(undefined, { target, targetAt: world.now });
+}
+
+/** The worst at once: late answers, a primary that hears nothing, a manager that does not run, and a successor that is named. */
+function outOfTouch(on: FaultTargets, until: number, cut: (primary: string) => void): void {
+  const { world, managers } = on;
+  const primary = managers.find((it) => it.postgres.writable);
+  const others = managers.filter((it) => it !== primary);
+  if (!primary || others.length === 0 || world.now + 3_000 > until) return;
+  if (world.chance(0.3)) {
+    world.slow = 0.9;
+    world.after(3_000, () => {
+      world.slow = 0;
+    });
+  }
+  if (world.chance(0.5)) primary.launcherLateMs = 4_000;
+  world.after(3_000, () => {
+    cut(primary.name);
+    const lines = world.chance(0.4) ? others : world.chance(0.5) ? [world.pick(others)] : [];
+    if (lines.length > 0)
+      cutFor(
+        world,
+        until,
+        primary.name,
+        lines.map(({ name }) => name),
+        "and no peers",
+      );
+    if (world.chance(0.4)) primary.pausedUntil = Math.min(until, world.now + world.between(1_000, 25_000));
+  });
+  world.after(3_000 + world.between(500, 20_000), () => switchOver(on, world.pick(others).name));
+}
+
+const faults: readonly Fault[] = [
+  (on, until) =>
+    cutFor(on.world, until, on.world.pick(names(on)), [on.world.pick([...names(on), "api", "op"])], "line"),
+  (on, until) => cutFor(on.world, until, victim(on).name, ["api"], "no API server"),
+  (on, until) => cutFor(on.world, until, victim(on).name, ["api", "op"], "no control plane"),
+  (on, until) => cutFor(on.world, until, victim(on).name, [...names(on), "api", "op"], "island"),
+  (on, until) => {
+    const { name } = victim(on);
+    cutFor(on.world, until, name, ["api", "op"], "no control plane first");
+    on.world.after(on.world.between(0, 12_000), () => cutFor(on.world, until, name, names(on), "then no peers"));
+  },
+  (on, until) => cutFor(on.world, until, "api", [...names(on), "op"], "API server away"),
+  (on, until) => cutFor(on.world, until, "op", ["api", ...names(on)], "operator away"),
+  (on, until) => {
+    const who = victim(on);
+    const ms = on.world.between(200, 20_000);
+    on.world.note(() => `FAULT ${who.name}: its manager stands still for ${Math.round(ms)} ms`);
+    who.pausedUntil = Math.min(until, on.world.now + ms);
+  },
+  (on) => {
+    const who = victim(on);
+    on.world.note(() => `FAULT ${who.name}: PostgreSQL crashes`);
+    if (who.postgres.running) who.postgres.die();
+  },
+  (on) => {
+    const who = victim(on);
+    if (!who.up) return;
+    on.world.note(() => `FAULT ${who.name}: its runtime crashes`);
+    who.killRuntime(on.world.between(150, 3_000));
+  },
+  (on) => {
+    const who = victim(on);
+    if (!who.up) return;
+    on.world.note(() => `FAULT ${who.name}: its container is killed`);
+    who.killContainer(on.world.between(500, 5_000));
+  },
+  (on) => {
+    const who = victim(on);
+    if (!who.up) return;
+    on.world.note(() => `FAULT ${who.name}: its pod is replaced`);
+    who.uid += 1;
+    who.killContainer(on.world.between(2_000, 8_000));
+  },
+  (on, until) => {
+    const { world } = on;
+    const [loss, slow] = [world.between(0, 0.4), world.between(0, 0.5)];
+    world.note(() => `FAULT messages: ${loss.toFixed(2)} lost, ${slow.toFixed(2)} late`);
+    aside(
+      on,
+      until,
+      world.between(2_000, 30_000),
+      () => {
+        world.loss = loss;
+        world.slow = slow;
+      },
+      () => {
+        world.loss = world.slow = 0;
+      },
+    );
+  },
+  ({ world, api }) => {
+    world.note(() => "FAULT the lease is deleted");
+    api.deleteLease();
+  },
+  (on) => {
+    const target = on.world.pick(names(on));
+    const isFollower = on.managers.some(({ name, postgres }) => name === target && postgres.receiving);
+    if (isFollower) switchOver(on, target);
+  },
+  (on, until) => outOfTouch(on, until, (primary) => cutFor(on.world, until, primary, ["api", "op"], "out of touch")),
+  (on, until) => {
+    const { world, api } = on;
+    outOfTouch(on, until, (primary) => {
+      world.note(() => "FAULT the lease is deleted");
+      api.deleteLease();
+      world.after(world.between(0, 1_500), () => {
+        if (!api.lease) api.recreateLease();
+      });
+      cutFor(world, until, primary, ["api", "op"], "out of touch");
+    });
+  },
+  (on, until) => {
+    const { world, api } = on;
+    world.note(() => "the next new voter is listed without the holder being told");
+    api.onNewVoter = (holder, voter) => {
+      api.onNewVoter = undefined;
+      if (world.now >= until) return;
+      cutFor(world, until, holder, ["api", "op"], "the answer is lost");
+      world.after(world.between(12_000, 20_000), () => switchOver(on, voter));
+    };
+  },
+  (on, until) => {
+    if (!on.freezes) return;
+    const who = victim(on);
+    const ms = on.world.between(1_000, 35_000);
+    on.world.note(() => `FAULT ${who.name}: the whole machine stands still for ${Math.round(ms)} ms`);
+    who.postgres.frozenUntil = Math.min(until, on.world.now + ms);
+  },
+];
+
+/** Lets one to six things go wrong before the time; all of them are over by then. */
+export function scheduleFaults(on: FaultTargets, from: number, until: number): void {
+  const count = 1 + Math.floor(on.world.between(0, 6));
+  for (let index = 0; index < count; index += 1) {
+    const fault = on.world.pick(faults);
+    on.world.at(on.world.between(from, until - 5_000), () => fault(on, until));
+  }
+}

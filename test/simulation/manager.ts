@@ -1,0 +1,421 @@
+import type { PromiseAnswer, PromiseRequest } from "../../src/plan/instance/promise.ts";
+import { votersToAsk } from "../../src/plan/instance/right-to-write.ts";
+import { type RoleDecision, planStart as realStart } from "../../src/plan/instance/role.ts";
+import type { ApiAnswer, ApiServer, SimCluster } from "./api-server.ts";
+import { Holder } from "./holder.ts";
+import type { Postgres } from "./postgres.ts";
+import type { Rules } from "./rules.ts";
+import type { World } from "./world.ts";
+
+/** Pause between looks, in milliseconds. */
+const lookMs = 200;
+/** Pause between reads of the Cluster. */
+const readMs = 500;
+
+/** Clock of a node: it runs a little fast or slow, and shows another time than the others. */
+export interface NodeClock {
+  offset: number;
+  rate: number;
+}
+
+/** One pod: launcher and instance manager around a PostgreSQL. */
+export class Manager {
+  readonly name: string;
+  readonly postgres: Postgres;
+  readonly world: World;
+  readonly api: ApiServer;
+  readonly rules: Rules;
+  readonly clock: NodeClock;
+  readonly peers = new Map<string, Manager>();
+  uid = 1;
+  /** Grows with each process of the manager. */
+  life = 0;
+  up = false;
+  pausedUntil = 0;
+  cluster: SimCluster | undefined;
+  holder!: Holder;
+  /** The launcher's deadline on the node's clock. */
+  deadline: number | undefined;
+  /** How late the launcher may act. */
+  launcherLateMs = 50;
+  /** It can't tell by itself whose data is newer. */
+  asksForPerson = false;
+  #busy = false;
+  #promoting = false;
+  #stopping: "fast" | "immediate" | undefined;
+  #terminating = false;
+  #keeperStops = false;
+  #readAt = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #asking = false;
+  #holderAnswer: { value: "me" | "former" | "other" | "nobody"; at: number } | undefined;
+  #claimingCurrent = false;
+
+  constructor(deps: { world: World; api: ApiServer; rules: Rules; postgres: Postgres; clock: NodeClock }) {
+    this.world = deps.world;
+    this.api = deps.api;
+    this.rules = deps.rules;
+    this.postgres = deps.postgres;
+    this.clock = deps.clock;
+    this.name = deps.postgres.name;
+  }
+
+  get local(): number {
+    return this.clock.offset + this.clock.rate * this.world.now;
+  }
+
+  note(text: () => string): void {
+    this.world.note(() => `${this.name}: ${text()}`);
+  }
+
+  /** Runs something of this process after a time on the node's clock, unless it ended meanwhile; a pause holds it up. */
+  later(localMs: number, run: () => void): void {
+    const { life } = this;
+    const go = () => {
+      if (life !== this.life || !this.up) return;
+      const until = Math.max(this.pausedUntil, this.postgres.frozenUntil);
+      if (this.world.now < until) this.world.at(until, go);
+      else run();
+    };
+    this.world.after(localMs / this.clock.rate, go);
+  }
+
+  /** A request to the API server with a limit on the own clock; exactly one of answer and failure comes, if the process lives. */
+  ask<T>(
+    limitMs: number,
+    work: () => ApiAnswer<T>,
+    done: (answer: ApiAnswer<T> | { kind: "unavailable" }) => void,
+  ): void {
+    let open = true;
+    const finish = (answer: Parameters<typeof done>[0]) => {
+      if (!open) return;
+      open = false;
+      done(answer);
+    };
+    this.later(limitMs, () => finish({ kind: "unavailable" }));
+    this.api.request(this.name, work, (value) => this.later(0, () => finish(value)));
+  }
+
+  /** Starts the process; a container that starts anew has no deadline, a runtime alone takes over what runs. */
+  boot(adopt: boolean): void {
+    this.life += 1;
+    this.up = true;
+    this.cluster = undefined;
+    this.#busy = this.#promoting = this.#terminating = this.#keeperStops = this.#asking = this.#claimingCurrent = false;
+    this.#stopping = undefined;
+    this.#holderAnswer = undefined;
+    this.#askedAt = Number.NEGATIVE_INFINITY;
+    this.holder = new Holder(this);
+    this.note(() => (adopt && this.postgres.running ? "runtime is up beside its PostgreSQL" : "container is up"));
+    if (adopt && this.postgres.writable) this.holder.adopt(this.deadline && this.deadline - this.local);
+    this.#look();
+  }
+
+  /** Every process of the pod ends. */
+  kill(backAfterMs: number | undefined): void {
+    this.life += 1;
+    this.up = false;
+    this.postgres.die();
+    if (backAfterMs !== undefined) this.world.after(backAfterMs, () => this.#back());
+  }
+
+  /** The container's end; the next one has a launcher without memory. */
+  killContainer(backAfterMs: number): void {
+    this.deadline = undefined;
+    this.kill(backAfterMs);
+  }
+
+  killRuntime(backAfterMs: number): void {
+    this.life += 1;
+    this.up = false;
+    this.world.after(backAfterMs, () => this.#back());
+  }
+
+  #back(): void {
+    if (this.up) return;
+    if (this.postgres.frozen) this.world.at(this.postgres.frozenUntil, () => this.#back());
+    else this.boot(true);
+  }
+
+  setDeadline(localMs: number | undefined): void {
+    if (!this.rules.enforces || localMs === undefined) {
+      this.deadline = undefined;
+      return;
+    }
+    const armed = this.local + localMs;
+    this.deadline = armed;
+    const late = this.world.between(0, this.launcherLateMs);
+    const fire = () => {
+      if (this.deadline !== armed) return;
+      if (this.postgres.frozen) {
+        this.world.at(this.postgres.frozenUntil, fire);
+        return;
+      }
+      this.note(() => "launcher kills every process");
+      this.deadline = undefined;
+      this.kill(300);
+    };
+    this.world.after(localMs / this.clock.rate + late, fire);
+  }
+
+  #look(): void {
+    this.later(lookMs, () => this.#look());
+    if (this.local - this.#readAt >= readMs) this.#readCluster();
+    this.holder.step();
+    if (this.up) this.#keep();
+    if (this.up) this.#reconcile();
+  }
+
+  #readCluster(): void {
+    this.#readAt = this.local;
+    this.ask<SimCluster>(
+      5_000,
+      () => ({ kind: "ok", value: this.api.cluster }),
+      (answer) => {
+        if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
+      },
+    );
+  }
+
+  /** The keeper of the right, as `RightKeeper`. */
+  #keep(): void {
+    const { holder } = this;
+    if (!holder.right) return;
+    const { timings } = holder;
+    const view = { me: this.name, now: this.local, timings };
+    if (!this.#asking && this.local - this.#askedAt >= 500 && this.rules.wantsRound(holder.right, view)) this.#round();
+    if (holder.state.kind === "good" || this.#keeperStops || !this.rules.enforces) return;
+    this.#keeperStops = true;
+    this.note(() => "the right ends, PostgreSQL is stopped");
+    this.stop("immediate", () => {
+      this.#keeperStops = false;
+      if (holder.state.kind === "good") return;
+      holder.lapse();
+      this.setDeadline(undefined);
+    });
+  }
+
+  #round(): void {
+    const { right, timings } = this.holder;
+    if (!right) return;
+    this.#asking = true;
+    const startedAt = this.local;
+    this.#askedAt = startedAt;
+    const voters = votersToAsk(right, this.name);
+    const grantedBy = new Set<string>();
+    let open = true;
+    const finish = () => {
+      if (!open) return;
+      open = false;
+      this.#asking = false;
+      this.holder.applyRound({
+        startedAt,
+        transitions: right.transitions,
+        grantedBy: [...grantedBy],
+      });
+      this.note(() => `round: ${[...grantedBy].join(", ") || "nobody"} of ${voters.join(", ")}`);
+    };
+    this.later(timings.roundLimitMs, finish);
+    for (const voter of voters) {
+      const question: PromiseRequest = {
+        cluster: "c",
+        voter,
+        holder: this.name,
+        holderUID: String(this.uid),
+        transitions: right.transitions,
+        durationMs: this.holder.leaseTimings.leaseDurationMs,
+        nonce: `${this.life}.${startedAt}`,
+      };
+      this.#askPeer(question, (answer) => {
+        if (!this.rules.isGranted(question, answer)) return;
+        grantedBy.add(voter);
+        if (grantedBy.size === voters.length) finish();
+      });
+    }
+  }
+
+  #askPeer(question: PromiseRequest, done: (answer: PromiseAnswer) => void): void {
+    const peer = this.peers.get(question.voter);
+    if (!peer) return;
+    this.world.send(this.name, peer.name, () => {
+      if (!peer.up) return;
+      peer.later(0, () => {
+        const answer = peer.holder.promise(question);
+        this.world.send(peer.name, this.name, () => this.later(0, () => done(answer)));
+      });
+    });
+  }
+
+  /** Stops PostgreSQL; a second stop can only be harder. */
+  stop(mode: "fast" | "immediate", done: () => void): void {
+    const { postgres } = this;
+    if (!postgres.running && !postgres.starting) {
+      done();
+      return;
+    }
+    this.#stopping = mode;
+    const { life } = postgres;
+    postgres.later(mode === "fast" ? this.world.between(100, 2_000) : this.world.between(5, 400), () => {
+      if (postgres.life === life) {
+        postgres.die();
+        this.note(() => `PostgreSQL is down (${mode})`);
+      }
+    });
+    const wait = () => {
+      if (postgres.running || postgres.starting) {
+        this.later(50, wait);
+        return;
+      }
+      this.#stopping = undefined;
+      done();
+    };
+    this.later(50, wait);
+  }
+
+  /** The container ends in order: PostgreSQL, then the lease, then everything. */
+  terminate(mode: "fast" | "immediate", why: string): void {
+    if (this.#terminating) return;
+    this.#terminating = true;
+    this.note(() => `ends: ${why}`);
+    this.stop(mode, () => this.holder.release(() => this.killContainer(this.world.between(300, 3_000))));
+  }
+
+  #decideRole(cluster: SimCluster): RoleDecision {
+    const { postgres } = this;
+    const unclear =
+      postgres.isPrimaryData && cluster.target === this.name && cluster.current !== this.name && cluster.current !== "";
+    const fresh =
+      this.#holderAnswer && this.local - this.#holderAnswer.at < 1_000 ? this.#holderAnswer.value : undefined;
+    if (unclear && !fresh)
+      this.holder.askHolder((value) => {
+        this.#holderAnswer = { value, at: this.local };
+      });
+    return this.rules.planRole({
+      me: this.name,
+      current: cluster.current,
+      target:
+        cluster.target === "pending"
+          ? { kind: "pending" }
+          : cluster.target === ""
+            ? { kind: "none" }
+            : { kind: "instance", name: cluster.target },
+      replicaCluster: false,
+      dataRole: postgres.isPrimaryData ? "primary" : "standby",
+      rewound: false,
+      running: postgres.running || postgres.starting,
+      leaseHolder: unclear ? fresh : undefined,
+      timeline: postgres.timeline,
+      clusterTimeline: cluster.timeline,
+    });
+  }
+
+  #reconcile(): void {
+    const { cluster, postgres } = this;
+    if (!cluster || this.#busy || this.#terminating || this.#stopping || postgres.starting) return;
+    const role = this.#decideRole(cluster);
+    if (role.kind !== "wait") this.asksForPerson = false;
+    else if (role.reason.includes("which of the two has the newer data")) this.asksForPerson = true;
+    const keeps =
+      role.kind === "primary" || role.kind === "promote" || (role.kind === "wait" && cluster.target === this.name);
+    if (!keeps && !this.#promoting && !postgres.writable) this.holder.standDown();
+    if (!postgres.running) {
+      this.#promoting = false;
+      this.#initialize(cluster, role);
+      return;
+    }
+    if (this.#promoting) {
+      if (postgres.isPrimaryData) this.#promoting = false;
+      else if (role.kind === "standby" || role.kind === "stop") this.terminate("fast", "the promotion is not wanted");
+      return;
+    }
+    switch (role.kind) {
+      case "stop":
+        this.terminate("fast", role.reason);
+        return;
+      case "promote":
+        this.#promote(cluster, role.waitForReceiver);
+        return;
+      case "primary":
+        this.holder.want();
+        if (role.claimCurrent && this.holder.held) this.#claimCurrent(cluster);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #initialize(cluster: SimCluster, role: RoleDecision): void {
+    switch (role.kind) {
+      case "primary":
+        this.holder.want();
+        if (!this.holder.held && this.rules.planStart === realStart) return;
+        if (role.claimCurrent && cluster.current !== this.name) {
+          this.#claimCurrent(cluster);
+          if (this.rules.planStart === realStart) return;
+        }
+        this.#start();
+        return;
+      case "promote":
+      case "standby":
+        this.#start();
+        return;
+      case "demote":
+        this.#rewind(cluster.current);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #start(): void {
+    const target = this.cluster?.target ?? "";
+    const decision = this.rules.planStart({
+      me: this.name,
+      target: target === "pending" ? { kind: "pending" } : { kind: "instance", name: target },
+      dataRole: this.postgres.isPrimaryData ? "primary" : "standby",
+      leaseHeld: this.holder.held,
+    });
+    if (decision.kind === "refuse") return;
+    this.note(() => "starts PostgreSQL");
+    this.postgres.start(() => undefined);
+  }
+
+  #rewind(current: string): void {
+    const source = this.peers.get(current)?.postgres;
+    this.#busy = true;
+    this.later(this.world.between(300, 2_000), () => {
+      this.#busy = false;
+      if (!source?.writable || source.frozen || !this.world.isUp(this.name, source.name)) return;
+      this.note(() => `rewound to ${source.name}`);
+      this.postgres.rewindTo(source);
+    });
+  }
+
+  #promote(cluster: SimCluster, waitForReceiver: boolean): void {
+    this.holder.want();
+    if (!this.holder.held) return;
+    if (waitForReceiver && this.postgres.receiving) return;
+    if (cluster.target !== this.name) return;
+    this.#promoting = true;
+    this.note(() => "promotes");
+    this.postgres.promote();
+  }
+
+  #claimCurrent(cluster: SimCluster): void {
+    if (this.#claimingCurrent) return;
+    this.#claimingCurrent = true;
+    this.ask<SimCluster>(
+      5_000,
+      () => this.api.writeCluster(cluster.version, { current: this.name }),
+      (answer) => {
+        this.#claimingCurrent = false;
+        if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
+        if (answer.kind === "conflict") this.#readCluster();
+      },
+    );
+  }
+
+  restartAfterLoss(): void {
+    this.terminate("immediate", "another instance took the lease");
+  }
+}

@@ -1,0 +1,70 @@
+import { planLease, planVoters } from "../../src/plan/instance/lease.ts";
+import { binds, isGranted, planPromise } from "../../src/plan/instance/promise.ts";
+import {
+  compileRightTimings,
+  deadlineOfRight,
+  rightAfterRound,
+  rightAfterWrite,
+  rightWhileWriting,
+  stateOfRight,
+  wantsRound,
+} from "../../src/plan/instance/right-to-write.ts";
+import { planRole, planStart } from "../../src/plan/instance/role.ts";
+
+/** The plans that the simulated instances follow: the real ones, or real ones with one guard less. */
+export const realRules = {
+  planLease,
+  planVoters,
+  planPromise,
+  binds,
+  isGranted,
+  compileRightTimings,
+  deadlineOfRight,
+  rightAfterRound,
+  rightAfterWrite,
+  rightWhileWriting,
+  stateOfRight,
+  wantsRound,
+  planRole,
+  planStart,
+  /** PostgreSQL is stopped, and the pod killed, when the right ends. */
+  enforces: true,
+};
+
+export type Rules = typeof realRules;
+
+/** Plans with one guard less; each must be caught. */
+export const brokenRules: Record<string, Partial<Rules>> = {
+  "nobody stops a primary whose right ends": { enforces: false },
+  "a candidate waits for the renew deadline only": {
+    planLease: (view) => planLease({ ...view, unchangedMs: view.unchangedMs * 2.5 }),
+  },
+  "a voter does not keep its promise": { planLease: (view) => planLease({ ...view, promisedMs: 0 }) },
+  "a majority of promises is enough": {
+    rightAfterRound: (right, round, view) => {
+      const others = right ? [...new Set([...right.voters, ...right.maybeVoters])].filter((it) => it !== view.me) : [];
+      const isMajority = round.grantedBy.length + 1 > (others.length + 1) / 2;
+      return rightAfterRound(right, isMajority ? { ...round, grantedBy: others } : round, view);
+    },
+  },
+  "those whom a write of unknown outcome lists are not asked": {
+    rightWhileWriting: (right, write) => {
+      const during = rightWhileWriting(right, write);
+      return during && right && { ...during, maybeVoters: right.maybeVoters };
+    },
+  },
+  "an instance that is no voter takes the lease": {
+    planLease: (view) =>
+      planLease({
+        ...view,
+        record: {
+          ...view.record,
+          voters: view.record.voters && {
+            ...view.record.voters,
+            voters: [...view.record.voters.voters, view.me],
+          },
+        },
+      }),
+  },
+  "a primary starts without the lease": { planStart: () => ({ kind: "start" }) },
+};

@@ -1,0 +1,163 @@
+import { ApiServer } from "./api-server.ts";
+import { scheduleFaults } from "./faults.ts";
+import { Manager } from "./manager.ts";
+import { Operator } from "./operator.ts";
+import { Oracle, Violation } from "./oracle.ts";
+import { Postgres } from "./postgres.ts";
+import { type Rules, realRules } from "./rules.ts";
+import { World } from "./world.ts";
+
+const faultsFromMs = 8_000;
+const faultsUntilMs = 45_000;
+/** Time in which a cluster has to be well again once nothing is wrong any more. */
+export const healthyWithinMs = 90_000;
+const writeEveryMs = 250;
+/** A person looks this long after the last fault. */
+const personAfterMs = 30_000;
+
+export interface Outcome {
+  seed: number;
+  /** What must not have happened; `undefined` when all was well. */
+  violation: string | undefined;
+  /** Milliseconds from the last fault to health. */
+  healedMs: number;
+  acknowledged: number;
+  trace: readonly string[];
+}
+
+/** One simulated cluster under the faults of one seed. */
+export function runScenario(seed: number, options: { rules?: Partial<Rules>; tracing?: boolean } = {}): Outcome {
+  const world = new World(seed, options.tracing ?? false);
+  const rules: Rules = { ...realRules, ...options.rules };
+  const freezes = world.chance(0.2);
+  // Against a machine that stands still only synchronous replication helps, so nothing else is looked at then.
+  const durability = freezes || world.chance(0.3) ? "all" : "none";
+  const size = world.chance(0.7) ? 3 : world.chance(0.7) ? 2 : 1;
+  const oracle = new Oracle(world, durability, freezes);
+  const names = Array.from({ length: size }, (_, index) => `c-${index + 1}`);
+  const api = new ApiServer(world, names);
+  const managers = names.map((name) => {
+    const postgres = new Postgres(world, oracle, name);
+    oracle.servers.push(postgres);
+    const clock = {
+      offset: world.between(0, 1e6),
+      rate: world.chance(0.5) ? world.pick([0.955, 1.045]) : world.between(0.955, 1.045),
+    };
+    return new Manager({ world, api, rules, postgres, clock });
+  });
+  for (const manager of managers) {
+    for (const peer of managers) if (peer !== manager) manager.peers.set(peer.name, peer);
+    if (world.chance(0.2)) manager.launcherLateMs = 4_000;
+  }
+  const [first] = managers;
+  if (first) first.postgres.isPrimaryData = true;
+  world.note(() => `seed ${seed}: ${size} instances, synchronous: ${durability}, machines freeze: ${freezes}`);
+  // Later ones join at any time, so that the list of voters changes under way.
+  managers.forEach((manager, index) => {
+    const join = index === 0 ? 0 : world.chance(0.6) ? world.between(1_000, 4_000) : world.between(4_000, 30_000);
+    world.at(join, () => joinCluster(manager, managers));
+  });
+  new Operator(world, api, managers).run();
+  keepWriting(world, managers);
+  keepStreaming(world, api, managers);
+  scheduleFaults({ world, api, managers, freezes }, faultsFromMs, faultsUntilMs);
+  const outcome = (violation: string | undefined): Outcome => ({
+    seed,
+    violation,
+    healedMs: world.now - faultsUntilMs,
+    acknowledged: oracle.acked.length,
+    trace: world.trace,
+  });
+  try {
+    run(world, faultsUntilMs);
+    for (const manager of managers) manager.launcherLateMs = 50;
+    world.note(() => "every fault is over");
+    for (let at = faultsUntilMs + 1_000; at <= faultsUntilMs + healthyWithinMs; at += 1_000) {
+      run(world, at);
+      if (at === faultsUntilMs + personAfterMs) answerQuestion(world, api, managers);
+      if (isHealthy(world, api, managers)) return outcome(undefined);
+    }
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error;
+    world.note(() => `VIOLATION ${error.message}`);
+    return outcome(error.message);
+  }
+  return outcome(`not healthy ${healthyWithinMs / 1_000} s after the last fault: ${describe(api, managers)}`);
+}
+
+function run(world: World, until: number): void {
+  while (world.step(until));
+  world.now = until;
+}
+
+function joinCluster(manager: Manager, managers: readonly Manager[]): void {
+  const { postgres, world } = manager;
+  if (manager !== managers[0]) {
+    const source = managers.find((it) => it.postgres.writable)?.postgres;
+    if (!source || source.frozen || !world.isUp(manager.name, source.name)) {
+      world.after(1_000, () => joinCluster(manager, managers));
+      return;
+    }
+    postgres.rewindTo(source);
+  }
+  manager.boot(false);
+}
+
+function keepWriting(world: World, managers: readonly Manager[]): void {
+  let id = 0;
+  const write = () => {
+    world.after(writeEveryMs, write);
+    for (const { postgres } of managers) {
+      id += 1;
+      postgres.write(id);
+    }
+  };
+  write();
+}
+
+function keepStreaming(world: World, api: ApiServer, managers: readonly Manager[]): void {
+  const stream = () => {
+    world.after(200, stream);
+    const service = managers.find((it) => it.name === api.cluster.current)?.postgres;
+    for (const { postgres } of managers) {
+      postgres.stream(service);
+      reclone(postgres, service, world);
+    }
+  };
+  stream();
+}
+
+/** A standby that has WAL of its own can't follow; a person, or a new clone, puts it right. */
+function reclone(postgres: Postgres, service: Postgres | undefined, world: World): void {
+  if (!service?.writable || service === postgres || !postgres.running || postgres.isPrimaryData) return;
+  if (postgres.upstream || postgres.isPrefixOf(service) || world.now < faultsUntilMs) return;
+  if (world.isUp(postgres.name, service.name)) postgres.rewindTo(service);
+}
+
+/** Whoever deletes the Lease may have to say which data is the newer one. */
+function answerQuestion(world: World, api: ApiServer, managers: readonly Manager[]): void {
+  if (api.deletedLeases === 0 || !managers.some((it) => it.asksForPerson)) return;
+  const [newest] = [...managers].sort(
+    ({ postgres: a }, { postgres: b }) => b.timeline - a.timeline || b.wal.length - a.wal.length,
+  );
+  if (!newest) return;
+  world.note(() => `a person finds the newest data in ${newest.name}`);
+  api.writeCluster(undefined, { current: newest.name, target: newest.name, targetAt: world.now });
+}
+
+function isHealthy(world: World, api: ApiServer, managers: readonly Manager[]): boolean {
+  const primaries = managers.filter((it) => it.postgres.writable);
+  const [primary] = primaries;
+  if (!primary || primaries.length !== 1 || world.now - primary.postgres.lastAckAt > 2_000) return false;
+  const { current, target } = api.cluster;
+  if (current !== primary.name || target !== primary.name || !primary.holder.held) return false;
+  return managers.every((it) => it === primary || it.postgres.upstream?.from === primary.postgres);
+}
+
+function describe(api: ApiServer, managers: readonly Manager[]): string {
+  const each = managers.map(({ name, up, postgres, holder }) => {
+    const role = !postgres.running ? "down" : postgres.isPrimaryData ? "primary" : "standby";
+    return `${name} ${up ? role : "away"}${holder?.held ? " with the lease" : ""}${postgres.receiving ? ", receives" : ""}`;
+  });
+  return `current ${api.cluster.current}, target ${api.cluster.target}, lease of ${api.lease?.holder || "nobody"}; ${each.join("; ")}`;
+}
