@@ -1,12 +1,12 @@
 import { Command } from "commander";
-import { loadInClusterConnection } from "../kube/connection.ts";
+import { type KubeConnection, loadInClusterConnection } from "../kube/connection.ts";
 import { createKubeApi } from "../kube/create-kube-api.ts";
 import { loadKubeconfigConnection } from "../kube/kubeconfig.ts";
-import { createPodExec } from "../kube/pod-exec.ts";
 import { parseFailpoint } from "../operator/failpoint.ts";
 import { runOperator } from "../operator/main.ts";
 import type { OperatorFlags } from "../operator/operator-options.ts";
 import type { LogLevel } from "../ports/logger.ts";
+import type { PodExec } from "../ports/pod-exec.ts";
 import { createLogger } from "../runtime/logger.ts";
 import { runUntilSignal } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -85,7 +85,7 @@ async function runProgram(signal: AbortSignal): Promise<void> {
       {
         flags,
         api,
-        exec: createPodExec(connection),
+        exec: lazyPodExec(connection),
         clock: systemClock,
         random: systemRandom,
         logger,
@@ -97,6 +97,13 @@ async function runProgram(signal: AbortSignal): Promise<void> {
   } finally {
     await api.close();
   }
+}
+
+/** WebSockets take megabytes, and most operators seldom start a backup. */
+function lazyPodExec(connection: KubeConnection): PodExec {
+  return {
+    run: async (...args) => (await import("../kube/pod-exec.ts")).createPodExec(connection).run(...args),
+  };
 }
 
 function parseAddress(text: string): { host?: string; port: number } {

@@ -145,7 +145,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
       return runBackupHooks(plugins, stage, objects, stop);
     },
     volumeSnapshots: facts.volumeSnapshots,
-    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    timeZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
   for (const program of backupPrograms) groups.add("leader", program);
   groups.add(

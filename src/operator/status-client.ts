@@ -1,4 +1,6 @@
-import { Agent, type Dispatcher, request } from "undici";
+import type { Agent as UndiciAgent } from "undici";
+import request from "undici/lib/api/api-request.js";
+import Agent from "undici/lib/dispatcher/agent.js";
 import { ports } from "../api/constants.ts";
 import type { Pod } from "../api/generated/kubernetes.ts";
 import type { PostgresStatus } from "../api/pg-status.ts";
@@ -23,10 +25,10 @@ export interface StatusClientOptions {
 
 /** A client that keeps one pool of connections per server authority, so that a renewed one is used at once. */
 export function createStatusClient(options: StatusClientOptions): StatusClient {
-  const agents = new Map<string, Agent>();
+  const agents = new Map<string, UndiciAgent>();
   const connectTimeoutMs = options.connectTimeoutMs ?? 2_000;
 
-  function agentFor(serverCa: string): Agent {
+  function agentFor(serverCa: string): UndiciAgent {
     const known = agents.get(serverCa);
     if (known) return known;
     const agent = new Agent({
@@ -53,10 +55,11 @@ export function createStatusClient(options: StatusClientOptions): StatusClient {
     if (!ip) throw new Error("the pod has no address yet");
     const isTls = usesTls(pod);
     if (isTls && !serverCa) throw new Error("the server's certificate authority is not known");
-    const dispatcher: Dispatcher = isTls && serverCa ? agentFor(serverCa) : plain;
+    const dispatcher = isTls && serverCa ? agentFor(serverCa) : plain;
     const url = instanceUrl(isTls ? "https" : "http", ip, "/pg/status");
     const bound = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? 5_000)]);
-    const answer = await request(url, { dispatcher, signal: bound });
+    const { origin, pathname: path } = new URL(url);
+    const answer = await request.call(dispatcher, { origin, path, method: "GET", signal: bound });
     const body = await answer.body.text();
     if (answer.statusCode !== 200) throw new Error(`GET ${url} answered ${answer.statusCode}: ${body.slice(0, 200)}`);
     return parseStatus(body, url);

@@ -39,8 +39,8 @@ export interface BackupProgramsOptions {
     signal: AbortSignal,
   ): Promise<HookVerdict>;
   volumeSnapshots: boolean;
-  /** IANA name of the zone in which schedules are meant. */
-  timeZone: string;
+  /** IANA name of the zone in which schedules are meant; asked for late, because zones take memory. */
+  timeZone: () => string;
 }
 
 /** Everything that makes backups happen, for the leader only. */

@@ -17,7 +17,7 @@ export interface ScheduledBackupReconcilerOptions {
   clock: Clock;
   validate(scheduled: ScheduledBackup): string | null;
   /** IANA name of the zone in which schedules are meant. */
-  timeZone: string;
+  timeZone: () => string;
 }
 
 /** One pass over one ScheduledBackup (reference: backups §4.10). */
@@ -31,7 +31,7 @@ export function createScheduledBackupReconciler(options: ScheduledBackupReconcil
       invalid,
       backups: options.stores.backups.list(namespace),
       cluster: options.stores.clusters.get({ namespace, name: scheduled.spec.cluster.name }),
-      timeZone: options.timeZone,
+      timeZone: options.timeZone(),
     };
     const decision = planScheduledBackup(scheduled, observed, new Date(options.clock.now()));
     if (decision.kind === "create") {
