@@ -266,6 +266,8 @@ export interface RunOptions {
   launcher?: boolean;
   /** UID of the pod; the same for each container of one pod. */
   podUid?: string;
+  /** Variables beside the usual ones, or instead of them. */
+  environment?: Record<string, string>;
 }
 
 /** One instance: a data volume, a scratch volume and at most one running manager. */
@@ -302,6 +304,11 @@ export class LabInstance {
     return join(this.volume, "pgdata");
   }
 
+  /** Where its tablespaces' volumes would be mounted. */
+  get tablespaces(): string {
+    return join(this.lab.root, this.name, "tablespaces");
+  }
+
   /** Where plugins of its pod would have their sockets. */
   get pluginFolder(): string {
     return join(this.scratch, "plugins");
@@ -323,6 +330,7 @@ export class LabInstance {
       PGHOST: join(this.scratch, "run"),
       TMPDIR: join(this.scratch, "tmp"),
       CNPG_TS_ROOT: this.scratch,
+      CNPG_TS_TABLESPACES: this.tablespaces,
       CNPG_TS_STATUS_PORT: String(this.ports.status),
       CNPG_TS_LOCAL_PORT: String(this.ports.local),
       CNPG_TS_METRICS_PORT: String(this.ports.metrics),
@@ -378,7 +386,8 @@ export class LabInstance {
   /** Starts the manager: alone, or under the real launcher as PID 1 of a namespace. */
   run(options: RunOptions = {}): void {
     if (this.#child) throw new Error(`${this.name} runs already`);
-    const environment = this.#environment(this.name, options.podUid ?? `uid-of-${this.name}`);
+    const usual = this.#environment(this.name, options.podUid ?? `uid-of-${this.name}`);
+    const environment = { ...usual, ...options.environment };
     const args = ["instance", "run", "--status-port-tls", "--log-level=info"];
     const child = options.launcher
       ? this.#spawn(
@@ -470,8 +479,12 @@ export class LabInstance {
 
   /** Kills the manager's runtime under a launcher, which is to start another one. */
   killRuntime(): void {
+    this.signalRuntime("SIGKILL");
+  }
+
+  signalRuntime(signal: NodeJS.Signals): void {
     for (const { pid, command } of listProcesses()) {
-      if (command.includes(this.lab.bundle) && this.#owns(pid)) process.kill(pid, "SIGKILL");
+      if (command.includes(this.lab.bundle) && this.#owns(pid)) process.kill(pid, signal);
     }
   }
 
@@ -489,7 +502,7 @@ export class LabInstance {
   }
 
   /** GET from the status port, with or without the operator's certificate. */
-  get(path: string, options: { operator?: boolean } = {}): Promise<{ status: number; body: string }> {
+  get(path: string, options: { operator?: boolean; method?: string } = {}): Promise<{ status: number; body: string }> {
     const certificate = options.operator
       ? {
           cert: readFileSync(join(this.lab.root, "operator.crt")),
@@ -502,6 +515,7 @@ export class LabInstance {
           host: "127.0.0.1",
           port: this.ports.status,
           path,
+          method: options.method ?? "GET",
           rejectUnauthorized: false,
           agent: false,
           timeout: 5_000,
