@@ -32,9 +32,6 @@ test("version tells the compatible version", async () => {
 });
 
 test.each([
-  [["instance", "pgbasebackup", "--pg-data", "/x"], "instance pgbasebackup is not available in this version"],
-  [["instance", "restore"], "instance restore is not available in this version"],
-  [["instance", "restoresnapshot", "--immediate"], "instance restoresnapshot is not available in this version"],
   [["instance", "upgrade", "prepare", "/x"], "instance upgrade is not available in this version"],
   [["pgbouncer", "run"], "pgbouncer run is not available in this version"],
 ])("%j fails with one clear line", async (args, message) => {
@@ -48,11 +45,14 @@ test.each([[["instance"]], [["instance", "run", "--no-such-flag"]], [["nonsense"
   },
 );
 
-test("a missing setting is named with its flag", async () => {
-  const { code, stderr } = await manager(["instance", "run"]);
-  expect(code).toBe(1);
-  expect(stderr).toContain("--cluster-name is missing: give the flag or set CLUSTER_NAME");
-});
+test.each(["run", "restore", "restoresnapshot", "pgbasebackup"])(
+  "%s names a missing setting with its flag",
+  async (name) => {
+    const { code, stderr } = await manager(["instance", name]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("--cluster-name is missing: give the flag or set CLUSTER_NAME");
+  },
+);
 
 test("the archive commands fail while no manager answers", async () => {
   const env = { CNPG_TS_ROOT: folder };
