@@ -4,6 +4,7 @@ import { phases } from "../../api/phases.ts";
 import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import { ManagedRolesStep } from "../declarative/managed-roles.ts";
+import { TablespacesStep } from "../declarative/tablespaces.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import type { LocalSql } from "../local-sql.ts";
@@ -37,6 +38,7 @@ export class DatabaseStep {
   readonly #quorum: FailoverQuorumStep;
   readonly #extensions: ExtensionStep;
   readonly #managedRoles: ManagedRolesStep;
+  readonly #tablespaces: TablespacesStep;
   /** Files changed that PostgreSQL has not loaded yet. */
   reloadNeeded = false;
   /** The roles were seen to be right in this stay as primary. */
@@ -50,6 +52,7 @@ export class DatabaseStep {
     this.#quorum = new FailoverQuorumStep(options.context);
     this.#extensions = new ExtensionStep(options.context);
     this.#managedRoles = new ManagedRolesStep(options.context, options.secrets, options.status);
+    this.#tablespaces = new TablespacesStep(options.context, options.status);
   }
 
   /** Forgets what was done as a primary: another one may change it meanwhile. */
@@ -86,6 +89,13 @@ export class DatabaseStep {
     return rows.length > 0;
   }
 
+  /** Roles come first: they own the tablespaces. False when something is not yet as it is wanted. */
+  async #reconcileManaged(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    const roles = await this.#managedRoles.reconcile(cluster, signal);
+    const tablespaces = await this.#tablespaces.reconcile(cluster, signal);
+    return roles && tablespaces;
+  }
+
   /** Gives the pause before the next pass, in milliseconds. */
   async reconcile(cluster: Cluster, sha256: string, signal: AbortSignal): Promise<number> {
     const { context, lifecycle, postmaster, status } = this.#options;
@@ -115,7 +125,7 @@ export class DatabaseStep {
       this.#rolesEnsured = true;
     }
     const retry = await reconcilePrimarySlots(context, cluster, this.#options.sql);
-    const managed = !isCurrent || isReplicaCluster(cluster) || (await this.#managedRoles.reconcile(cluster, signal));
+    const managed = !isCurrent || isReplicaCluster(cluster) || (await this.#reconcileManaged(cluster, signal));
     if (isCurrent) await this.#passwords.reconcile(cluster, signal);
     await this.#extensions.reconcile(cluster, this.#options.sql, signal);
     await ensurePoolerAuth(context, cluster, signal);
