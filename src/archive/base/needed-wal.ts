@@ -9,7 +9,7 @@ import { BaseError } from "./base-error.ts";
 const firstWaitMs = 500;
 const longestWaitMs = 15_000;
 /** How long the archive is given before the primary is asked to close its segment (again). */
-const switchEveryMs = 30_000;
+const switchEveryMs = 10_000;
 const logEveryMs = 60_000;
 
 export interface WalWait {

@@ -45,7 +45,7 @@ const positionFacts = `
 
 /** How long the archive is waited for once the copy is there. */
 export const walPatienceMs = 60 * 60_000;
-const switchEveryMs = 30_000;
+const switchEveryMs = 10_000;
 
 /**
  * Waits until the primary has archived everything up to the end of a backup and, where a standby was copied, up to what it had

@@ -14,6 +14,9 @@ import { runReconcilerHooks } from "../../rpc/calls/reconciler.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type ClusterPlugins, withoutPlugins } from "./without-plugins.ts";
 
+/** Bound for all that a pass asks of the plugins before it decides, in milliseconds. */
+const observeLimitMs = 10_000;
+
 /** Borrows the plugins that the cluster enables, and tells those that left it. */
 export async function borrowPlugins(
   directory: PluginDirectory,
@@ -56,18 +59,26 @@ function usePlugins(session: PluginSession, kept: readonly PluginStatus[], signa
   ];
   return {
     async observe(cluster, pods, context) {
+      // Who is primary is decided after this: a plugin that hangs may hold that up for so long and no longer.
+      const budget = AbortSignal.any([signal, AbortSignal.timeout(observeLimitMs)]);
       try {
-        const pre = await runReconcilerHooks(plugins, "pre", { cluster, resource: cluster }, { signal });
+        const pre = await runReconcilerHooks(plugins, "pre", { cluster, resource: cluster }, { signal: budget });
         const evaluated = new Map<string, PodSpec>();
         for (const pod of pre.kind === "continue" ? pods : []) {
           const serial = parseNodeSerial(pod);
           if (serial === undefined) continue;
           const object = buildInstancePod(cluster, serial, context);
-          const { spec } = await runLifecycleHooks(plugins, { operation: "evaluate", cluster, object }, { signal });
+          const call = { operation: "evaluate", cluster, object } as const;
+          const { spec } = await runLifecycleHooks(plugins, call, { signal: budget });
           if (spec) evaluated.set(pod.metadata.name ?? "", spec);
         }
         return { kind: "loaded", statuses: statusesOf(cluster), pre, evaluated };
       } catch (error) {
+        signal.throwIfAborted();
+        if (budget.aborted) {
+          const names = plugins.map(({ name }) => name).join(", ");
+          return { kind: "failed", message: `no answer of the hooks of ${names} within ${observeLimitMs / 1_000} s` };
+        }
         const failure = findPluginError(error);
         if (!failure) throw error;
         return { kind: "failed", message: failure.message };

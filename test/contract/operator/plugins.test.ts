@@ -36,7 +36,7 @@ afterAll(async () => {
 /** What one plugin does; a test changes it while the plugin runs. */
 interface Behaviour {
   image: string;
-  pre?: ReconcilerAnswer;
+  pre?: ReconcilerAnswer | Promise<ReconcilerAnswer>;
   /** The hook of a pod fails with this text. */
   hookFailure?: string;
   status?: object;
@@ -150,6 +150,18 @@ describe("a cluster that enables a plugin", () => {
     await scene.waitStatus("mood", "no plugin", (it) => it.pluginStatus === undefined);
     expect(behaviour.left).toEqual(["mood"]);
     await expect.poll(() => sidecarImage("mood-1"), { timeout: 30_000 }).toBeUndefined();
+    await plugin.stop({ graceMs: 0 });
+  });
+
+  it("is not held up for ever by a plugin that hangs", async () => {
+    const behaviour: Behaviour = { image: "helper:1", left: [] };
+    const plugin = await startPlugin("hang.example.com", behaviour);
+    await scene.create("hang", { instances: 2, plugins: [{ name: "hang.example.com" }] });
+    await scene.waitHealthy("hang", 2);
+    behaviour.pre = new Promise(() => undefined);
+    await scene.node.killPod("hang-1");
+    await scene.waitStatus("hang", "a new primary", (it) => it.currentPrimary === "hang-2", 60_000);
+    await scene.waitStatus("hang", "a plugin failure", (it) => it.phase === phases.pluginFailure, 60_000);
     await plugin.stop({ graceMs: 0 });
   });
 

@@ -121,7 +121,13 @@ export interface Scene {
   patchStatus(name: string, status: object): Promise<void>;
   annotate(name: string, annotations: Record<string, string | null>): Promise<void>;
   waitHealthy(name: string, instances: number, timeoutMs?: number): Promise<Cluster>;
-  waitStatus(name: string, what: string, check: (status: NonNullable<Cluster["status"]>) => boolean): Promise<Cluster>;
+  /** @default timeoutMs 30000 */
+  waitStatus(
+    name: string,
+    what: string,
+    check: (status: NonNullable<Cluster["status"]>) => boolean,
+    timeoutMs?: number,
+  ): Promise<Cluster>;
   find<T extends KubeObject>(type: ResourceType<T>, name: string): Promise<T | undefined>;
   events(): Promise<Event[]>;
   stop(): Promise<void>;
