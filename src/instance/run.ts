@@ -183,7 +183,7 @@ export async function runInstance(
   if (hello.killed === "disk") await lease.releaseKilled();
   else if (hello.postmasterPid !== undefined) {
     lifecycle.adopt(hello.postmasterPid);
-    host.probe();
+    await host.probe();
     // Unreadable files prove no standby, and a right that another one took must be found lost at once.
     if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary(hello.deadlineMs);
     reconciler.adopted();

@@ -27,15 +27,25 @@ test.each([
 
 const places = { pgData: "/var/lib/postgresql/data/pgdata", walVolume: "/wal", tablespaces: "/ts" };
 
+const mounts = "31 30 8:1 /a /wal rw - ext4 /dev/a rw\n32 30 8:1 /b /ts/fast rw - ext4 /dev/b rw\n";
+
 test("every volume of an instance is probed, for as long as the Cluster says", () => {
-  expect(planVolumeProbe(undefined, places)).toEqual({ folders: ["/var/lib/postgresql/data"], limitMs: 10_000 });
+  expect(planVolumeProbe(undefined, places, mounts)).toEqual({
+    folders: ["/var/lib/postgresql/data"],
+    limitMs: 10_000,
+  });
   const spec = { walStorage: { size: "1Gi" }, tablespaces: [{ name: "fast" }] };
   const cluster = (seconds: string) =>
     ({ metadata: { annotations: { "cnpg-ts.dev/diskProbeSeconds": seconds } }, spec }) as never;
-  expect(planVolumeProbe(cluster("30"), places)).toEqual({
+  expect(planVolumeProbe(cluster("30"), places, mounts)).toEqual({
     folders: ["/var/lib/postgresql/data", "/wal", "/ts/fast"],
     limitMs: 30_000,
   });
-  expect(planVolumeProbe(cluster("0"), places).limitMs).toBe(0);
-  for (const text of ["", "soon", "-1"]) expect(planVolumeProbe(cluster(text), places).limitMs).toBe(10_000);
+  // A pod that is older than the wish for a volume does not have it.
+  for (const text of ["31 30 8:1 /a /wal rw - ext4 /dev/a rw", undefined]) {
+    const { folders } = planVolumeProbe(cluster("30"), places, text);
+    expect(folders).toEqual(text ? ["/var/lib/postgresql/data", "/wal"] : ["/var/lib/postgresql/data"]);
+  }
+  expect(planVolumeProbe(cluster("0"), places, mounts).limitMs).toBe(0);
+  for (const text of ["", "soon", "-1"]) expect(planVolumeProbe(cluster(text), places, mounts).limitMs).toBe(10_000);
 });
