@@ -130,7 +130,8 @@ static int64_t tick(void)
 {
 	int64_t now = now_ms();
 	if (s.ending) {
-		if (now >= s.kill_at || !children_left(s.spiller))
+		/* While threads of the runtime still end it looks dead, and its children are not ours yet. */
+		if (now >= s.kill_at || (!s.runtime && !children_left(s.spiller)))
 			end_now();
 		return now + 50;
 	}

@@ -243,9 +243,10 @@ describe("end", () => {
   it("asks what is left politely and kills it after five seconds", async () => {
     const pod = await start();
     const { runtime } = await pod.greetedRuntime();
-    const polite = `trap 'echo asked > ${pod.data}/asked; sleep 100' TERM; while :; do sleep 0.1; done`;
+    const trap = `trap 'echo asked > ${pod.data}/asked; sleep 100' TERM`;
+    const polite = `${trap}; touch ${pod.data}/listens; while :; do sleep 0.1; done`;
     await runtime.start("bash", ["-c", polite], true);
-    await sleep(200);
+    await expect.poll(() => stat(`${pod.data}/listens`).catch(() => null)).not.toBeNull();
     const asked = Date.now();
     runtime.tell({ frame: ["exit", "3"], exit: 0 });
     expect(await pod.exit).toBe(3);
