@@ -309,8 +309,7 @@ export class Holder {
         if (!this.#held)
           this.#manager.note(() => `acquired the lease (${isClaim ? reason : "still mine"}), voters ${voters}`);
         this.#held = true;
-        const basis = startedAt;
-        this.#setRight(rules.rightAfterWrite({ startedAt: basis, voters, transitions }));
+        this.#setRight(rules.rightAfterWrite({ startedAt, voters, transitions }));
       },
     );
   }

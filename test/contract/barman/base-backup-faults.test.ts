@@ -14,17 +14,17 @@ import { serverKeys } from "../../../src/barman/object-keys.ts";
 import type { ObjectStore } from "../../../src/ports/object-store.ts";
 import type { TreeFiles } from "../../../src/ports/tree-files.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { createSqlConnector } from "../../../src/sql/pg-connector.ts";
 import { createFolderStore } from "../../../src/store/folder-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { serverSessions } from "../../support/server-session.ts";
 import { startWalSpool, type WalSpool } from "../../support/wal-spool.ts";
 
 const place = { path: "p", serverName: "cluster-a" };
 const keys = serverKeys(place.path, place.serverName);
-const connector = createSqlConnector();
 const tree = createTreeFiles();
+const { connectTo, runSql } = serverSessions("base-faults");
 const { logger } = captureLogs();
 
 let store: ObjectStore;
@@ -46,7 +46,7 @@ beforeAll(async () => {
       await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
     },
   });
-  await sql(primary, "CREATE TABLE public.t AS SELECT 1 AS id", "CREATE ROLE streaming LOGIN REPLICATION");
+  await runSql(primary, "CREATE TABLE public.t AS SELECT 1 AS id", "CREATE ROLE streaming LOGIN REPLICATION");
   standby = await startPostgres({ standbyOf: primary, settings: { archive_mode: "off", hot_standby: "on" } });
 });
 
@@ -58,28 +58,9 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-function connect(server: PostgresServer, user = "postgres") {
-  return (signal?: AbortSignal) =>
-    connector.connect(
-      { host: server.socketDir, port: server.port, user, database: "postgres", applicationName: "base-faults" },
-      signal,
-    );
-}
-
-async function sql(server: PostgresServer, ...texts: string[]) {
-  const session = await connect(server)();
-  try {
-    let rows: Record<string, unknown>[] = [];
-    for (const text of texts) rows = await session.query(text);
-    return rows;
-  } finally {
-    await session.close();
-  }
-}
-
 function take(deps: Partial<BaseBackupDeps> = {}, request: Partial<BaseBackupRequest> = {}) {
   return takeBaseBackup(
-    { store, tree, clock: systemClock, logger, connect: connect(primary), ...deps },
+    { store, tree, clock: systemClock, logger, connect: connectTo(primary), ...deps },
     {
       ...place,
       backupName: `backup-${randomUUID()}`,
@@ -100,14 +81,14 @@ function restore(backupId: string, name: string, deps: Partial<BaseRestoreDeps> 
 
 /** Leaves WAL in the primary's open segment that the standby has replayed and written to its files. */
 async function writeAndFollow(): Promise<void> {
-  await sql(primary, "INSERT INTO public.t VALUES (2)", "CHECKPOINT");
-  const [row] = await sql(primary, "SELECT pg_current_wal_flush_lsn()::text AS lsn");
+  await runSql(primary, "INSERT INTO public.t VALUES (2)", "CHECKPOINT");
+  const [row] = await runSql(primary, "SELECT pg_current_wal_flush_lsn()::text AS lsn");
   for (let attempt = 0; attempt < 600; attempt++) {
-    const [seen] = await sql(standby, `SELECT pg_last_wal_replay_lsn() >= '${row?.["lsn"]}' AS there`);
+    const [seen] = await runSql(standby, `SELECT pg_last_wal_replay_lsn() >= '${row?.["lsn"]}' AS there`);
     if (seen?.["there"] === true) break;
     await systemClock.sleep(50);
   }
-  await sql(standby, "CHECKPOINT");
+  await runSql(standby, "CHECKPOINT");
 }
 
 async function named(name: string) {
@@ -120,10 +101,10 @@ describe("a standby of an idle primary", () => {
     await writeAndFollow();
     let asked = 0;
     const taken = await take({
-      connect: connect(standby),
+      connect: connectTo(standby),
       async switchPrimaryWal(signal) {
         asked += 1;
-        const session = await connect(primary, "streaming")(signal);
+        const session = await connectTo(primary, "streaming")(signal);
         try {
           await switchWal(session);
         } finally {
@@ -141,7 +122,7 @@ describe("a standby of an idle primary", () => {
   test("is failed, not done, when that segment never comes", async () => {
     await writeAndFollow();
     const name = `backup-${randomUUID()}`;
-    const taken = take({ connect: connect(standby) }, { backupName: name, walTimeoutMs: 1_500 });
+    const taken = take({ connect: connectTo(standby) }, { backupName: name, walTimeoutMs: 1_500 });
     await expect(taken).rejects.toMatchObject({ kind: "walMissing", message: expect.stringContaining("archive") });
     const [failed] = await named(name);
     expect(failed?.info).toMatchObject({ status: "FAILED", endTime: null });
@@ -170,7 +151,7 @@ describe("a backup that does not end well", () => {
     expect(failed?.info.error).toMatch(/^failure uploading (data|backup\.info file) \(broken here\)$/);
     await expect(findBaseBackup(store, place, name)).rejects.toMatchObject({ kind: "notFound" });
     expect(
-      await sql(primary, "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'base-faults'"),
+      await runSql(primary, "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'base-faults'"),
     ).toEqual([{ n: 1 }]);
   });
 
@@ -178,7 +159,7 @@ describe("a backup that does not end well", () => {
     const name = `backup-${randomUUID()}`;
     const failpoint = async (at: BaseStep) => {
       if (at !== "dataCopied") return;
-      await sql(
+      await runSql(
         primary,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'base-faults' AND pid <> pg_backend_pid()",
       );
@@ -191,7 +172,7 @@ describe("a backup that does not end well", () => {
     const name = `backup-${randomUUID()}`;
     const failpoint = async (at: BaseStep) => {
       if (at !== "startedInfoWritten") return;
-      await sql(
+      await runSql(
         primary,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'base-faults' AND pid <> pg_backend_pid()",
       );

@@ -18,7 +18,6 @@ import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
 import { createFiles } from "../../../src/process/files.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { createSqlConnector } from "../../../src/sql/pg-connector.ts";
 import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
@@ -27,6 +26,7 @@ import { captureLogs } from "../../support/log-capture.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { startRestored } from "../../support/restored-server.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { serverSessions } from "../../support/server-session.ts";
 import { startWalSpool, type WalSpool } from "../../support/wal-spool.ts";
 
 const run = promisify(execFile);
@@ -35,8 +35,8 @@ const place = { path: "deep/path", serverName: "cluster-a" };
 const destination = [`s3://${bucket}/deep/path`, "cluster-a"];
 /** Those that Barman 3.19 knows for base backups. */
 const shared: (CompressionName | undefined)[] = [undefined, "gzip", "bzip2", "snappy", "lz4"];
-const connector = createSqlConnector();
 const tree = createTreeFiles();
+const { connectTo, runSql } = serverSessions("base-test");
 
 let s3: S3Server;
 let barman: BarmanTools;
@@ -65,7 +65,7 @@ beforeAll(async () => {
   spaceFolder = join(folder, "space");
   await mkdir(spaceFolder);
   await chown(spaceFolder, primary.user.uid, primary.user.gid);
-  await sql(
+  await runSql(
     primary,
     `CREATE TABLESPACE space LOCATION '${spaceFolder}'`,
     "CREATE TABLE public.t (id int PRIMARY KEY, pad text)",
@@ -84,29 +84,10 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-function connect(server: PostgresServer, user = "postgres") {
-  return (signal?: AbortSignal) =>
-    connector.connect(
-      { host: server.socketDir, port: server.port, user, database: "postgres", applicationName: "base-test" },
-      signal,
-    );
-}
-
-async function sql(server: PostgresServer, ...texts: string[]) {
-  const session = await connect(server)();
-  try {
-    let rows: Record<string, unknown>[] = [];
-    for (const text of texts) rows = await session.query(text);
-    return rows;
-  } finally {
-    await session.close();
-  }
-}
-
 function backup(options: Partial<BaseBackupRequest> & { server?: PostgresServer } = {}) {
   const { server = primary, ...request } = options;
   return takeBaseBackup(
-    { store, tree, clock: systemClock, logger: captureLogs().logger, connect: connect(server) },
+    { store, tree, clock: systemClock, logger: captureLogs().logger, connect: connectTo(server) },
     { ...place, backupName: `backup-${randomUUID()}`, immediateCheckpoint: true, walTimeoutMs: 60_000, ...request },
   );
 }
@@ -203,13 +184,13 @@ test("Barman reads our backup.info and would write the same bytes", async () => 
 
 test("a server recovers from our backup to an exact row, and every relation is sound", async () => {
   const taken = await backup({ compression: "zstd", maxArchiveBytes: 1_000_000 });
-  await sql(
+  await runSql(
     primary,
     "INSERT INTO t SELECT i, 'wanted' FROM generate_series(100001, 100100) i",
     "SELECT pg_create_restore_point('before_loss')",
     "DELETE FROM t",
   );
-  const [last] = await sql(primary, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS name, pg_switch_wal()");
+  const [last] = await runSql(primary, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS name, pg_switch_wal()");
   await archived(String(last?.["name"]));
   const chosen = await chooseBaseBackup(store, place, { timeline: 1 });
   expect(chosen.id).toBe(taken.backupId);
@@ -226,10 +207,10 @@ test("a server recovers from our backup to an exact row, and every relation is s
   });
   try {
     await promoted(server);
-    expect(await sql(server, "SELECT count(*)::int AS n, max(id) AS last FROM t")).toEqual([
+    expect(await runSql(server, "SELECT count(*)::int AS n, max(id) AS last FROM t")).toEqual([
       { n: 20100, last: 100100 },
     ]);
-    expect(await sql(server, "SELECT count(*)::int AS n FROM s")).toEqual([{ n: 20000 }]);
+    expect(await runSql(server, "SELECT count(*)::int AS n FROM s")).toEqual([{ n: 20000 }]);
     const check = ["-h", server.socketDir, "-p", String(server.port), "-U", "postgres", "--heapallindexed", "postgres"];
     await expect(run(join(server.binDir, "pg_amcheck"), check)).resolves.toMatchObject({ stdout: "" });
   } finally {
@@ -272,7 +253,7 @@ async function archived(name: string): Promise<void> {
 
 async function promoted(server: PostgresServer): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt++) {
-    const [row] = await sql(server, "SELECT pg_is_in_recovery() AS recovering");
+    const [row] = await runSql(server, "SELECT pg_is_in_recovery() AS recovering");
     if (row?.["recovering"] === false) return;
     await systemClock.sleep(100);
   }

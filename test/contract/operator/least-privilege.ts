@@ -1,14 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { parseAllDocuments, stringify } from "yaml";
+import { readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
 import type {
   MutatingWebhookConfiguration,
-  ServiceAccount,
   ValidatingWebhookConfiguration,
 } from "../../../src/api/generated/kubernetes.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import type { KubeObject, ResourceType } from "../../../src/ports/kube-api.ts";
+import { writeAccountKubeconfig } from "./service-account.ts";
 import type { World } from "./world.ts";
 
 const access = (kind: string, plural: string): ResourceType<KubeObject> => ({
@@ -46,28 +44,7 @@ export async function installOperator(world: World): Promise<Installation> {
     const type = types[manifest.kind ?? ""];
     if (type) await world.api.create(type, loosened(manifest));
   }
-  const request = {
-    apiVersion: "authentication.k8s.io/v1",
-    kind: "TokenRequest",
-    metadata: { name: "cnpg-manager", namespace },
-    spec: { expirationSeconds: 3_600 },
-  };
-  const answer = (await world.api.create(resources.serviceAccounts, request as unknown as ServiceAccount, {
-    subresource: "token",
-  })) as unknown as { status: { token: string } };
-  const folder = mkdtempSync(join(tmpdir(), "cnpg-ts-sa-"));
-  const kubeconfig = join(folder, "kubeconfig");
-  const cluster = { server: world.controlPlane.url, "certificate-authority": world.controlPlane.caFile };
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "c", cluster }],
-    users: [{ name: "u", user: { token: answer.status.token } }],
-    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
-    "current-context": "x",
-  };
-  writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
-  return { namespace, kubeconfig, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { namespace, ...(await writeAccountKubeconfig(world, namespace, "cnpg-manager")) };
 }
 
 /** The API server of a test cannot reach our Service: its calls may fail, the configuration is only read. */

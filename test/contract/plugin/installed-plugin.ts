@@ -17,8 +17,8 @@ import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { barmanPlugin } from "../../support/barman-cloud-objects.ts";
 import { captureLogs, type LogCapture } from "../../support/log-capture.ts";
+import { type AccountAccess, actAs } from "../operator/service-account.ts";
 import type { World } from "../operator/world.ts";
-import { type AccountAccess, actAs } from "./service-account.ts";
 
 const namespace = "cnpg-system";
 const rbac = (kind: string, plural: string, namespaced: boolean): ResourceType<KubeObject> => ({

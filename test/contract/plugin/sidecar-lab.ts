@@ -23,8 +23,8 @@ import { anArchivedCluster, anObjectStore, barmanPlugin } from "../../support/ba
 import { captureLogs, type LogCapture } from "../../support/log-capture.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
+import { type AccountAccess, actAs } from "../operator/service-account.ts";
 import { startWorld, type World } from "../operator/world.ts";
-import { type AccountAccess, actAs } from "./service-account.ts";
 
 export const namespace = "shop";
 export const bucket = "archive";

@@ -7,7 +7,7 @@ import { createKubeApi } from "../../../src/kube/create-kube-api.ts";
 import type { KubeClient } from "../../../src/kube/kube-client.ts";
 import { loadKubeconfigConnection } from "../../../src/kube/kubeconfig.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import type { World } from "../operator/world.ts";
+import type { World } from "./world.ts";
 
 /** A client, and a kubeconfig, with exactly the rights of a service account. */
 export interface AccountAccess {
@@ -16,8 +16,12 @@ export interface AccountAccess {
   close(): Promise<void>;
 }
 
-/** Speaks to the API server as a service account that exists. */
-export async function actAs(world: World, namespace: string, name: string): Promise<AccountAccess> {
+/** Writes a kubeconfig with a token of a service account that exists. */
+export async function writeAccountKubeconfig(
+  world: World,
+  namespace: string,
+  name: string,
+): Promise<{ kubeconfig: string; remove(): void }> {
   const request = {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenRequest",
@@ -39,13 +43,19 @@ export async function actAs(world: World, namespace: string, name: string): Prom
     "current-context": "x",
   };
   writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
+  return { kubeconfig, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** Speaks to the API server as a service account that exists. */
+export async function actAs(world: World, namespace: string, name: string): Promise<AccountAccess> {
+  const { kubeconfig, remove } = await writeAccountKubeconfig(world, namespace, name);
   const api = createKubeApi(loadKubeconfigConnection(kubeconfig));
   return {
     api,
     kubeconfig,
     async close() {
       await api.close();
-      rmSync(folder, { recursive: true, force: true });
+      remove();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SharedResource } from "../../../../src/plugin/barman-cloud/shared-resource.ts";
+import { SharedResource } from "../../../src/runtime/shared-resource.ts";
 
 function setUp() {
   const log: string[] = [];
