@@ -1,4 +1,4 @@
-import { backupPhases } from "../../api/backup-phases.ts";
+import { backupPhases, isBackupDone } from "../../api/backup-phases.ts";
 import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
@@ -47,7 +47,8 @@ export function createBackupReconciler(options: BackupReconcilerOptions) {
   return async (key: string, signal: AbortSignal, { logger }: { logger: Logger }): Promise<ReconcileResult> => {
     const [namespace = "", name = ""] = key.split("/");
     const backup = options.stores.backups.get({ namespace, name });
-    if (!backup) return {};
+    // Most Backups have ended: nobody need be asked about them.
+    if (!backup || isBackupDone(backup.status?.phase)) return {};
     const cluster = options.stores.clusters.get({ namespace, name: backup.spec.cluster.name });
     const observed = await observe(options, backup, cluster, signal);
     const decision = planBackup(backup, observed, new Date(options.clock.now()));
