@@ -24,8 +24,11 @@ export interface Installation {
   remove(): void;
 }
 
-/** Installs what `dist/operator.k8s.yaml` says, so that a right which the operator uses and does not have is a failure. */
-export async function installOperator(world: World): Promise<Installation> {
+/**
+ * Installs what `dist/operator.k8s.yaml` says, so that a right which the operator uses and does not have is a failure.
+ * With `webhookPort` the API server calls the webhooks of a program that listens there.
+ */
+export async function installOperator(world: World, options: { webhookPort?: number } = {}): Promise<Installation> {
   const namespace = "cnpg-system";
   const manifests = parseAllDocuments(readFileSync("dist/operator.k8s.yaml", "utf8")).map(
     (it) => it.toJS() as KubeObject,
@@ -42,7 +45,9 @@ export async function installOperator(world: World): Promise<Installation> {
   };
   for (const manifest of manifests) {
     const type = types[manifest.kind ?? ""];
-    if (type) await world.api.create(type, loosened(manifest));
+    const { webhookPort } = options;
+    const adapted = webhookPort === undefined ? loosened(manifest) : redirected(manifest, webhookPort);
+    if (type) await world.api.create(type, adapted);
   }
   return { namespace, ...(await writeAccountKubeconfig(world, namespace, "cnpg-manager")) };
 }
@@ -52,5 +57,20 @@ function loosened(manifest: KubeObject): KubeObject {
   if (!manifest.kind?.endsWith("WebhookConfiguration")) return manifest;
   const configuration = manifest as MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
   const webhooks = (configuration.webhooks ?? []).map((it) => ({ ...it, failurePolicy: "Ignore", timeoutSeconds: 1 }));
+  return { ...manifest, webhooks } as KubeObject;
+}
+
+/** There is no kube-proxy behind the API server of a test: its Service leads to loopback, and all else stays as it is. */
+function redirected(manifest: KubeObject, port: number): KubeObject {
+  if (manifest.kind === "Service") {
+    const spec = { type: "ExternalName", externalName: "127.0.0.1" };
+    return { ...manifest, spec } as KubeObject;
+  }
+  if (!manifest.kind?.endsWith("WebhookConfiguration")) return manifest;
+  const configuration = manifest as MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
+  const webhooks = (configuration.webhooks ?? []).map((it) => ({
+    ...it,
+    clientConfig: { ...it.clientConfig, service: { ...it.clientConfig.service, port } },
+  }));
   return { ...manifest, webhooks } as KubeObject;
 }

@@ -8,8 +8,13 @@ import type { World } from "./world.ts";
 
 /** The operator as it is shipped: one bundle, run by node. */
 export interface OperatorProgram {
-  /** As an administrator, unless another kubeconfig is given. */
-  start(namespace: string, env?: Record<string, string>, kubeconfig?: string): Promise<OperatorProcess>;
+  /** As an administrator, unless another kubeconfig is given; on a free port, unless one is given for the webhooks. */
+  start(
+    namespace: string,
+    env?: Record<string, string>,
+    kubeconfig?: string,
+    webhookPort?: number,
+  ): Promise<OperatorProcess>;
   remove(): void;
 }
 
@@ -32,8 +37,8 @@ export async function buildOperatorProgram(world: World): Promise<OperatorProgra
   const file = join(folder, "operator.cjs");
   writeFileSync(file, await bundleProgram(programs["operator.cjs"]));
   return {
-    async start(namespace, env = {}, kubeconfig = world.controlPlane.kubeconfig) {
-      const [webhookPort, metricsPort] = [await choosePort(), await choosePort()];
+    async start(namespace, env = {}, kubeconfig = world.controlPlane.kubeconfig, givenPort = undefined) {
+      const [webhookPort, metricsPort] = [givenPort ?? (await choosePort()), await choosePort()];
       const child = spawn(
         process.execPath,
         [
