@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -25,16 +24,4 @@ export async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
   return hash.digest("hex");
-}
-
-/** Names and content of all files below a folder, as one `<sha256>  <name>` line each, sorted by name. */
-export async function listFolder(folder: string, prefix = ""): Promise<string[]> {
-  const lines: string[] = [];
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  for (const entry of entries) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    lines.push(`${await hashFile(path)}  ${prefix}${path.slice(folder.length + 1)}\n`);
-  }
-  return lines.sort((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1));
 }

@@ -1,12 +1,13 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { chmod, copyFile, mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { buildLauncher } from "../launcher/build.ts";
+import { hashManagerArchive, openManagerArchive } from "../src/store/manager-archive.ts";
 import { bundleProgram, programs } from "./bundle.ts";
-import { cacheFolder, hashFile, hashText, listFolder, repository } from "./cache.ts";
+import { cacheFolder, hashFile, hashText, repository } from "./cache.ts";
 import { runCommand } from "./command.ts";
 
-/** What `/runtime/manifest.json` says; the hash covers the launcher and every other file of the runtime. */
+/** What `/runtime/manifest.json` says; the hash is that of the archive in which an operator sends launcher and runtime. */
 export interface RuntimeManifest {
   version: string;
   arch: string;
@@ -95,12 +96,12 @@ async function sharedLibraries(program: string): Promise<string[]> {
 }
 
 async function describe(folder: string): Promise<RuntimeManifest> {
-  const launcher = await hashFile(await buildLauncher());
-  const lines = [`${launcher}  manager\n`, ...(await listFolder(folder, "runtime/"))];
   const packageText = await readFile(join(repository, "package.json"), "utf8");
   const { version } = JSON.parse(packageText) as { version: string };
   const arch = process.arch === "x64" ? "amd64" : process.arch;
-  return { version, arch, hash: createHash("sha256").update(lines.join("")).digest("hex") };
+  const launcher = await buildLauncher();
+  const archive = await openManagerArchive({ launcher, runtimeFolder: folder, release: { version, arch } });
+  return { version, arch, hash: await hashManagerArchive(archive) };
 }
 
 async function replaceFolder(draft: string, place: string): Promise<void> {

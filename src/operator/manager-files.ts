@@ -1,13 +1,16 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type ManagerArchive, openManagerArchive, readManagerManifest } from "../store/manager-archive.ts";
 
 /** What the operator hands to instances, as the status of each cluster tells it. */
 export interface ManagerFiles {
   /** SHA-256 in hex of the manager for the operator's own architecture. */
   hash: string;
   architectures: { goArch: string; hash: string }[];
+  /** The manager for an architecture, to be sent to an instance; read from the image while it is sent. */
+  open(goArch: string): Promise<ManagerArchive>;
 }
 
 const goArchitectures: Record<string, string> = { x64: "amd64", arm64: "arm64", ppc64: "ppc64le", s390x: "s390x" };
@@ -17,52 +20,57 @@ export function goArchitecture(arch: string): string {
   return goArchitectures[arch] ?? arch;
 }
 
-/**
- * Reads what instance managers this operator has: the runtime's own manifest, and a file per further architecture. Outside
- * of the operator's image there is none, and the hash is that of the running program.
- */
-export async function readManagerFiles(options: {
+export interface ManagerPlaces {
+  /** Has the launcher beside it. */
   runtimeFolder: string;
   operatorFolder: string;
   program: string;
   arch: string;
-}): Promise<ManagerFiles> {
-  const goArch = goArchitecture(options.arch);
-  const own =
-    (await readManifestHash(join(options.runtimeFolder, "manifest.json"))) ?? (await hashFile(options.program));
-  const others = await readOthers(options.operatorFolder);
-  const architectures = new Map([...others, [goArch, own]]);
+}
+
+/**
+ * Reads what instance managers this operator has: the runtime's own manifest, and a file per further architecture. Outside
+ * of the operator's image there is none, and the hash is that of the running program.
+ */
+export async function readManagerFiles(places: ManagerPlaces): Promise<ManagerFiles> {
+  const goArch = goArchitecture(places.arch);
+  const manifest = await readManagerManifest(places.runtimeFolder);
+  const own = manifest?.hash ?? (await hashFile(places.program));
+  const others = await listArchives(places.operatorFolder);
+  const hashes = new Map<string, string>();
+  for (const [name, path] of others) hashes.set(name, await hashFile(path));
+  hashes.set(goArch, own);
   return {
     hash: own,
-    architectures: [...architectures]
+    architectures: [...hashes]
       .map(([name, hash]) => ({ goArch: name, hash }))
       .sort((a, b) => (a.goArch < b.goArch ? -1 : 1)),
+    async open(wanted) {
+      if (wanted === goArch && manifest) {
+        const launcher = join(dirname(places.runtimeFolder), "manager");
+        return openManagerArchive({ launcher, runtimeFolder: places.runtimeFolder, release: manifest });
+      }
+      const path = wanted === goArch ? undefined : others.get(wanted);
+      if (path) return openFile(path);
+      throw new Error(`this operator carries no instance manager for ${wanted} that could be sent: use its image`);
+    },
   };
 }
 
-async function readManifestHash(path: string): Promise<string | undefined> {
-  try {
-    const manifest = JSON.parse(await readFile(path, "utf8")) as { hash?: unknown };
-    return typeof manifest.hash === "string" ? manifest.hash : undefined;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new Error(`${path} cannot be read: the operator's image is damaged`, { cause: error });
-  }
+async function openFile(path: string): Promise<ManagerArchive> {
+  const { size } = await stat(path);
+  return { size, read: () => createReadStream(path, { highWaterMark: 256 * 1024 }) };
 }
 
-async function readOthers(folder: string): Promise<[string, string][]> {
+async function listArchives(folder: string): Promise<Map<string, string>> {
   let names: string[];
   try {
     names = await readdir(folder);
   } catch {
-    return [];
+    return new Map();
   }
-  const managers = names.filter((it) => it.startsWith("manager_"));
-  return Promise.all(
-    managers.map(
-      async (name): Promise<[string, string]> => [name.slice("manager_".length), await hashFile(join(folder, name))],
-    ),
-  );
+  const archives = names.filter((it) => it.startsWith("manager_"));
+  return new Map(archives.map((name) => [name.slice("manager_".length), join(folder, name)]));
 }
 
 async function hashFile(path: string): Promise<string> {
