@@ -6,6 +6,7 @@ import { childNames, defaultMonitoringKey, defaultMonitoringName } from "../api/
 import type { BuildContext } from "./context.ts";
 import { appLabels, childMetadata, managedByLabel } from "./metadata.ts";
 import { present } from "./present.ts";
+import { sameJson } from "./same-json.ts";
 
 type Monitoring = NonNullable<Cluster["spec"]["monitoring"]>;
 
@@ -99,6 +100,20 @@ export function buildPodMonitor(cluster: Cluster, context: BuildContext): PodMon
       ],
     },
   };
+}
+
+/** Whether a live scrape target asks for the same, once what its definition fills in is left aside. */
+export function isSamePodMonitor(live: Record<string, unknown> | undefined, wanted: PodMonitor): boolean {
+  const { podMetricsEndpoints = [], ...rest } = (live ?? {}) as Partial<PodMonitor["spec"]>;
+  const { podMetricsEndpoints: endpoints, ...other } = wanted.spec;
+  return sameJson([rest, podMetricsEndpoints.map(withDefaults)], [other, endpoints.map(withDefaults)]);
+}
+
+function withDefaults(endpoint: PodMetricsEndpoint): unknown {
+  const filled = (rules: { action?: string }[] | undefined) =>
+    rules?.map((it) => ({ ...it, action: it.action ?? "replace" }));
+  const { relabelings, metricRelabelings, ...rest } = endpoint;
+  return { ...rest, relabelings: filled(relabelings), metricRelabelings: filled(metricRelabelings) };
 }
 
 function monitoringMetadata(namespace: string, context: BuildContext): ObjectMeta {

@@ -8,14 +8,16 @@ import type { Logger } from "../ports/logger.ts";
 import type { ReconcileResult } from "../runtime/controller.ts";
 import type { OperatorStores } from "./stores.ts";
 
-interface Dependent extends KubeObject {
+/** An object that means something only to the instances of one cluster. */
+export interface Dependent extends KubeObject {
   spec: { cluster: { name: string } };
   status?: { message?: string };
 }
 
 const message = "cluster resource has been deleted, skipping reconciliation";
 
-const dependents: readonly { type: ResourceType<Dependent>; finalizer: string }[] = [
+/** The kinds that instances put a finalizer on. */
+export const dependents: readonly { type: ResourceType<Dependent>; finalizer: string }[] = [
   { type: resources.databases as ResourceType<Dependent>, finalizer: "cnpg.io/deleteDatabase" },
   { type: resources.publications as ResourceType<Dependent>, finalizer: "cnpg.io/deletePublication" },
   { type: resources.subscriptions as ResourceType<Dependent>, finalizer: "cnpg.io/deleteSubscription" },
@@ -28,9 +30,13 @@ export interface DeletedClusterOptions {
   context: BuildContext;
 }
 
+/** Somebody wrote an object while it was being let go: how soon it is looked at again, in milliseconds. */
+const conflictPauseMs = 1_000;
+
 /**
  * Lets go of what outlives a cluster: the finalizers of objects that only its instances could have removed, and the copy of
- * the default queries once no cluster of the namespace uses it. Everything else goes by garbage collection.
+ * the default queries once no cluster of the namespace uses it. Everything else goes by garbage collection. What cannot be
+ * let go just now keeps nothing else from it.
  */
 export async function releaseDeletedCluster(
   options: DeletedClusterOptions,
@@ -38,15 +44,24 @@ export async function releaseDeletedCluster(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<ReconcileResult> {
-  await removeDefaultQueries(options, key, signal);
+  let isContested = false;
   for (const { type, finalizer } of dependents) {
     const all = await options.api.list(type, { namespace: key.namespace, signal });
     for (const object of all.filter((it) => it.spec.cluster.name === key.name)) {
-      await release(options.api, type, object, finalizer, signal);
-      logger.info("Released an object of a deleted cluster", { kind: type.kind, object: object.metadata.name });
+      const told = { kind: type.kind, object: object.metadata.name };
+      try {
+        await release(options.api, type, object, finalizer, signal);
+        logger.info("Released an object of a deleted cluster", told);
+      } catch (error) {
+        if (isKubeError(error, "notFound")) continue;
+        if (!isKubeError(error, "conflict")) throw error;
+        logger.debug("An object of a deleted cluster has just changed", told);
+        isContested = true;
+      }
     }
   }
-  return {};
+  await removeUnusedQueries(options, key, signal);
+  return isContested ? { requeueAfterMs: conflictPauseMs } : {};
 }
 
 async function release(
@@ -74,9 +89,10 @@ async function release(
   await api.patch(type, key, { type: "merge", body: { metadata } }, { signal });
 }
 
-async function removeDefaultQueries(
+/** Removes the copy of the default queries from a namespace in which no cluster uses it; `name` is of one that is going. */
+export async function removeUnusedQueries(
   { api, stores, context }: DeletedClusterOptions,
-  { namespace, name }: { namespace: string; name: string },
+  { namespace, name }: { namespace: string; name?: string },
   signal: AbortSignal,
 ): Promise<void> {
   if (namespace === context.operatorNamespace) return;

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { createEventSink } from "../kube/event-sink.ts";
+import { resources } from "../kube/resources.ts";
 import type { RolloutSlot } from "../plan/cluster/observed.ts";
 import { createController } from "../runtime/controller.ts";
 import { createMetrics } from "../runtime/metrics.ts";
@@ -10,6 +11,7 @@ import { createAdmissionGuard } from "./admission-guard.ts";
 import { createBackupPrograms } from "./backup/backup-programs.ts";
 import { createClusterReconciler } from "./cluster-controller.ts";
 import type { ExecutorOptions } from "./execute.ts";
+import { createKindProbe } from "./kind-probe.ts";
 import { createLeadership } from "./leadership.ts";
 import { LeaseSilence } from "./lease-silence.ts";
 import { loadSettings } from "./load-settings.ts";
@@ -17,6 +19,7 @@ import { createClusterObserver } from "./observe.ts";
 import { gatherFacts } from "./operator-facts.ts";
 import type { OperatorOptions } from "./operator-options.ts";
 import { createMetricsServer, createWebhook } from "./operator-servers.ts";
+import { createOrphanSweep } from "./orphan-sweep.ts";
 import { createPluginDirectory } from "./plugins/plugin-directory.ts";
 import { concernsPlugins, withoutPlugins } from "./plugins/without-plugins.ts";
 import { createStatusClient } from "./status-client.ts";
@@ -34,17 +37,15 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   const events = createEventSink(api, { component: "cloudnative-pg", instance: hostname(), clock, logger });
   const identity = facts.identity;
   const statusClient = createStatusClient({ identity });
+  const { operatorNamespace, pullSecretName, monitoringQueriesConfigMap, monitoringQueriesSecret } = settings.context;
+  const sourceNames = [pullSecretName, monitoringQueriesConfigMap, monitoringQueriesSecret].filter((it) => it !== "");
   const { stores, parts } = createOperatorStores({
     source: api,
     clock,
     logger,
     watchNamespaces: settings.watchNamespaces,
-    operatorNamespace: settings.context.operatorNamespace,
-    sourceNames: [
-      settings.context.pullSecretName,
-      settings.context.monitoringQueriesConfigMap,
-      settings.context.monitoringQueriesSecret,
-    ].filter((it) => it !== ""),
+    operatorNamespace,
+    sourceNames,
   });
   let rolloutSlot: RolloutSlot | undefined;
   const executor: ExecutorOptions = {
@@ -66,7 +67,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     statusClient,
     facts: facts.operator,
     rolloutSlot: () => rolloutSlot,
-    podMonitors: facts.podMonitors,
+    podMonitors: createKindProbe(api, resources.podMonitors, clock),
     leaseSilence,
   });
   const guard = createAdmissionGuard(facts.operator.context);
@@ -78,7 +79,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     clock,
     random: options.random,
     logger,
-    operatorNamespace: settings.context.operatorNamespace,
+    operatorNamespace,
     socketFolder: settings.pluginSocketDir,
     enqueue: (key) => queue.add(key),
   });
@@ -118,6 +119,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
       const unsubscribe = subscribeWatches({
         stores,
         drainTaints: settings.drainTaints,
+        sources: { namespace: operatorNamespace, names: sourceNames },
         enqueue: (key) => queue.add(key),
       });
       for (const cluster of stores.clusters.list()) {
@@ -128,6 +130,8 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     },
   });
   groups.add("leader", { name: "silent leases", run: (stop) => leaseSilence.run(stop) });
+  const sweep = { ...executor, logger, watchNamespaces: settings.watchNamespaces };
+  groups.add("leader", createOrphanSweep({ ...sweep, enqueue: (key) => queue.add(key) }));
   groups.add("leader", plugins);
   groups.add("leader", controller);
   const backupPrograms = createBackupPrograms({

@@ -19,8 +19,8 @@ export interface ObserverOptions {
   statusClient: StatusClient;
   facts: OperatorFacts;
   rolloutSlot(): RolloutSlot | undefined;
-  /** Whether the API server knows PodMonitors. */
-  podMonitors: boolean;
+  /** Whether the API server knows PodMonitors by now. */
+  podMonitors(signal: AbortSignal): Promise<boolean>;
   /** How long the primary Leases have been the same. */
   leaseSilence?: LeaseSilence;
 }
@@ -161,10 +161,11 @@ async function observePodMonitor(
   cluster: Cluster,
   signal: AbortSignal,
 ): Promise<ObservedCluster["podMonitor"]> {
-  if (!options.podMonitors) return undefined;
+  if (!(await options.podMonitors(signal))) return undefined;
   const key = { namespace: clusterNamespace(cluster), name: clusterName(cluster) };
   const live = await getOrUndefined(options.api.get(resources.podMonitors, key, { signal }));
-  return live && ownsObject(cluster, live) ? { object: { metadata: live.metadata } } : {};
+  if (!live || !ownsObject(cluster, live)) return {};
+  return { object: { metadata: live.metadata, ...(live.spec ? { spec: live.spec } : {}) } };
 }
 
 /** The snapshots that the first primary is made from; nothing of them is asked for once there is one. */

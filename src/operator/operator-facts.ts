@@ -9,8 +9,7 @@ import type { OperatorSettings } from "./settings.ts";
 /** Finds out, once at the start, what is true of this operator and of the API server. */
 export async function gatherFacts(options: OperatorOptions, settings: OperatorSettings, signal: AbortSignal) {
   const { api, clock, flags } = options;
-  const [podMonitors, volumeSnapshots, securityContextConstraints, managers, identity] = await Promise.all([
-    api.serves(resources.podMonitors, { signal }),
+  const [volumeSnapshots, securityContextConstraints, managers, identity] = await Promise.all([
     api.serves(resources.volumeSnapshots, { signal }),
     api.serves(
       {
@@ -46,5 +45,5 @@ export async function gatherFacts(options: OperatorOptions, settings: OperatorSe
     instancesRolloutDelayMs: settings.instancesRolloutDelayMs,
     clustersRolloutDelayMs: settings.clustersRolloutDelayMs,
   };
-  return { operator, identity, podMonitors, volumeSnapshots };
+  return { operator, identity, volumeSnapshots };
 }

@@ -12,11 +12,13 @@ import type { OperatorStores } from "./stores.ts";
 export interface WatchOptions {
   stores: OperatorStores;
   drainTaints: readonly string[];
+  /** Where the operator's own Secrets and ConfigMaps are, and which of them are copied for clusters. */
+  sources: { namespace: string; names: readonly string[] };
   enqueue(key: string): void;
 }
 
 /** Turns changes of anything that a cluster depends on into passes over that cluster; returns the way to stop. */
-export function subscribeWatches({ stores, drainTaints, enqueue }: WatchOptions): () => void {
+export function subscribeWatches({ stores, drainTaints, sources, enqueue }: WatchOptions): () => void {
   const stops: (() => void)[] = [];
   const on = <T extends KubeObject>(store: Store<T>, keysOf: (event: StoreEvent<T>) => readonly string[]) => {
     const stop = store.subscribe((event) => {
@@ -25,6 +27,11 @@ export function subscribeWatches({ stores, drainTaints, enqueue }: WatchOptions)
     stops.push(stop);
   };
   const clustersIn = (namespace: string | undefined) => stores.clusters.list(namespace);
+  /** A source may be copied into every namespace. */
+  const copiesOf = ({ metadata }: KubeObject) =>
+    metadata.namespace === sources.namespace && sources.names.includes(metadata.name ?? "")
+      ? clustersIn(undefined).map(keyOf)
+      : [];
 
   on(stores.clusters, ({ object }) => [keyOf(object)]);
   const owned = [stores.services, stores.podDisruptionBudgets] as const;
@@ -38,12 +45,14 @@ export function subscribeWatches({ stores, drainTaints, enqueue }: WatchOptions)
   on(stores.leases, (event) => (event.type === "deleted" ? ownerKeys(event.object) : []));
   on(stores.secrets, ({ object }) => [
     ...ownerKeys(object),
+    ...copiesOf(object),
     ...clustersIn(object.metadata.namespace)
       .filter((it) => usedSecrets(it).has(object.metadata.name ?? ""))
       .map(keyOf),
   ]);
   on(stores.configMaps, ({ object }) => [
     ...ownerKeys(object),
+    ...copiesOf(object),
     ...clustersIn(object.metadata.namespace)
       .filter((it) => usedConfigMaps(it).has(object.metadata.name ?? ""))
       .map(keyOf),
@@ -58,6 +67,12 @@ export function subscribeWatches({ stores, drainTaints, enqueue }: WatchOptions)
   on(stores.clusterImageCatalogs, ({ object }) =>
     clustersIn(undefined)
       .filter((it) => isCatalogOf(it, "ClusterImageCatalog", object.metadata.name))
+      .map(keyOf),
+  );
+  // A cluster that is to be recovered from a Backup waits for its end.
+  on(stores.backups, ({ object }) =>
+    clustersIn(object.metadata.namespace)
+      .filter((it) => it.spec.bootstrap?.recovery?.backup?.name === object.metadata.name)
       .map(keyOf),
   );
   on(stores.failoverQuorums, ({ object }) => ownerKeys(object));

@@ -1,10 +1,12 @@
 import { clusterNamespace, usesDefaultQueries } from "../../api/cluster-facts.ts";
 import { defaultMonitoringName } from "../../api/names.ts";
+import { mergeMetadata } from "../../build/metadata-repair.ts";
 import {
   buildMonitoringConfigMap,
   buildMonitoringSecret,
   buildPodMonitor,
   isMonitoringCopyOutdated,
+  isSamePodMonitor,
   wantsPodMonitor,
 } from "../../build/monitoring.ts";
 import { refTo } from "./actions.ts";
@@ -49,16 +51,22 @@ function planPodMonitor(pass: Pass): void {
   const wanted = buildPodMonitor(draftCluster(pass), pass.observed.operator.context);
   const name = wanted.metadata.name ?? "";
   const isWanted = wantsPodMonitor(pass.cluster);
-  if (isWanted && !known.object) {
-    pass.actions.push({
-      kind: "create",
-      object: { ...wanted },
-      mustOwn: true,
-      reason: `pod monitor ${name} does not exist`,
-    });
-  } else if (!isWanted && known.object) {
-    const target = refTo({ ...wanted, metadata: { ...wanted.metadata, ...known.object.metadata } });
+  const live = known.object;
+  if (!live) {
+    const reason = `pod monitor ${name} does not exist`;
+    if (isWanted) pass.actions.push({ kind: "create", object: { ...wanted }, mustOwn: true, reason });
+    return;
+  }
+  const target = refTo({ ...wanted, metadata: { ...wanted.metadata, ...live.metadata } });
+  if (!isWanted) {
     const reason = `pod monitor ${name} is disabled`;
     pass.actions.push({ kind: "delete", target, propagation: "Background", bestEffort: false, reason });
+    return;
   }
+  const metadata = mergeMetadata(live.metadata, wanted.metadata);
+  if (!metadata && isSamePodMonitor(live.spec, wanted)) return;
+  const { labels = {}, annotations = {} } = metadata ?? {};
+  const patch = { metadata: { labels, annotations }, spec: wanted.spec };
+  const reason = `pod monitor ${name} is out of date`;
+  pass.actions.push({ kind: "patch", target, patch, bestEffort: false, reason });
 }

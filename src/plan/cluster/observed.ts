@@ -8,6 +8,7 @@ import type {
   Job,
   Lease,
   Node,
+  ObjectMeta,
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
@@ -22,6 +23,7 @@ import type { PostgresStatus } from "../../api/pg-status.ts";
 import type { ObservedCertificate } from "../../build/certificates.ts";
 import type { BuildContext } from "../../build/context.ts";
 import type { ObservedPlugins } from "./plugins.ts";
+import type { ObservedControlData } from "./replica-cluster.ts";
 
 /** An instance whose status call succeeded in this pass. Destructive steps take only this kind. */
 export interface AnsweredInstance {
@@ -117,7 +119,9 @@ export interface ObservedCluster {
   /** IPs of the pods that each of `spec.podSelectorRefs` matches. */
   selectedPods: readonly { name: string; ips: string[] }[];
   /** Present when the API server knows PodMonitors; `object` is the cluster's own. */
-  podMonitor?: { object?: { metadata: { resourceVersion?: string; uid?: string } } };
+  podMonitor?: { object?: { metadata: ObjectMeta; spec?: Record<string, unknown> } };
+  /** Of the primary of a cluster that is being demoted; absent when nobody asked for them. */
+  controlData?: ObservedControlData;
   rolloutSlot: RolloutSlot | undefined;
   /** Absent as long as nobody asked them. */
   plugins?: ObservedPlugins;

@@ -19,6 +19,8 @@ export interface FakeNode {
   readonly instances: ReadonlyMap<string, FakeInstance>;
   /** Pods of these names stay Pending. */
   readonly holdPods: Set<string>;
+  /** Node of a pod by its name; node-1 when there is none. */
+  readonly nodeOf: Map<string, string>;
   /** Jobs of these names never end. */
   readonly holdJobs: Set<string>;
   /** Ends a pod as `kubectl delete --force` does. */
@@ -44,6 +46,7 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
   const node: FakeNode = {
     instances,
     holdPods: new Set(),
+    nodeOf: new Map(),
     holdJobs: new Set(),
     async killPod(name) {
       await tolerate(api.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 }));
@@ -115,7 +118,7 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
       apiVersion: "v1",
       kind: "Binding",
       metadata: { name, namespace },
-      target: { apiVersion: "v1", kind: "Node", name: "node-1" },
+      target: { apiVersion: "v1", kind: "Node", name: node.nodeOf.get(name) ?? "node-1" },
     };
     await tolerate(api.create(resources.pods, binding as never, { subresource: "binding" }));
   }

@@ -35,7 +35,8 @@ beforeEach(async () => {
   running = Promise.all(created.parts.map((it) => it.run(stop.signal)));
   await Promise.all(Object.values(stores).map((it) => it.synced()));
   keys = [];
-  subscribeWatches({ stores, drainTaints: ["drain"], enqueue: (key) => keys.push(key) });
+  const sources = { namespace: "ops", names: ["queries"] };
+  subscribeWatches({ stores, drainTaints: ["drain"], sources, enqueue: (key) => keys.push(key) });
 });
 
 afterEach(async () => {
@@ -69,6 +70,7 @@ describe("a change wakes its cluster", () => {
     ["of a Job", () => seed(resources.jobs, aJob(cluster, 1, "join", "running"))],
     ["of its authority's Secret", () => seed(resources.secrets, secret("c-ca"))],
     ["of a Secret that a managed role names", () => seed(resources.secrets, secret("role-secret"))],
+    ["of a Secret of the operator's that is copied", () => seed(resources.secrets, secret("queries", "ops"))],
   ])("%s", async (_, act) => {
     expect(await keysAfter(act)).toEqual(["ns/c"]);
   });
@@ -86,6 +88,7 @@ describe("a change wakes its cluster", () => {
 describe("a change wakes nobody", () => {
   it.each<[string, () => unknown]>([
     ["of a Secret that nobody names", () => seed(resources.secrets, secret("other"))],
+    ["of another Secret of the operator's", () => seed(resources.secrets, secret("other", "ops"))],
     ["of a Secret of the same name elsewhere", () => seed(resources.secrets, secret("c-ca", "elsewhere"))],
   ])("%s", async (_, act) => {
     expect(await keysAfter(act)).toEqual([]);
