@@ -47,7 +47,7 @@ export async function releaseDeletedCluster(
   let isContested = false;
   for (const { type, finalizer } of dependents) {
     const all = await options.api.list(type, { namespace: key.namespace, signal });
-    for (const object of all.filter((it) => it.spec.cluster.name === key.name)) {
+    for (const object of all.filter((it) => it.spec.cluster.name === key.name && wasTakenUp(it, finalizer))) {
       const told = { kind: type.kind, object: object.metadata.name };
       try {
         await release(options.api, type, object, finalizer, signal);
@@ -62,6 +62,11 @@ export async function releaseDeletedCluster(
   }
   await removeUnusedQueries(options, key, signal);
   return isContested ? { requeueAfterMs: conflictPauseMs } : {};
+}
+
+/** Whether an instance has ever dealt with an object: one that comes before its cluster is none of a deleted cluster's. */
+function wasTakenUp({ metadata, status }: Dependent, finalizer: string): boolean {
+  return status !== undefined || (metadata.finalizers ?? []).includes(finalizer);
 }
 
 async function release(

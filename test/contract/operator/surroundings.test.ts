@@ -287,3 +287,85 @@ describe("managed Services", () => {
     await scene.waitHealthy("w", 1);
   });
 });
+
+describe("a cluster that is deleted while no operator runs", () => {
+  const kinds = [
+    [resources.databases, "cnpg.io/deleteDatabase", { name: "app", owner: "app" }],
+    [resources.databaseRoles, "cnpg.io/deleteRole", { name: "writer" }],
+    [resources.publications, "cnpg.io/deletePublication", { dbname: "app", name: "p", target: { allTables: true } }],
+    [
+      resources.subscriptions,
+      "cnpg.io/deleteSubscription",
+      { dbname: "app", name: "s", externalClusterName: "o", publicationName: "p" },
+    ],
+  ] as const;
+
+  /** One object of each kind for a cluster, as an instance leaves it. */
+  async function declare(cluster: string, held: boolean): Promise<void> {
+    for (const [type, finalizer, spec] of kinds) {
+      await world.api.create(
+        type as typeof resources.databases,
+        {
+          apiVersion: "postgresql.cnpg.io/v1",
+          kind: type.kind,
+          metadata: {
+            namespace: scene.namespace,
+            name: `of-${cluster}`,
+            finalizers: ["example.org/mine", ...(held ? [finalizer] : [])],
+          },
+          spec: { cluster: { name: cluster }, ...spec },
+        } as never,
+      );
+    }
+  }
+
+  function declared(cluster: string): Promise<{ finalizers: string[]; status: unknown }[]> {
+    return Promise.all(
+      kinds.map(async ([type]) => {
+        const { metadata, status } = await world.api.get(type as typeof resources.databases, {
+          namespace: scene.namespace,
+          name: `of-${cluster}`,
+        });
+        return { finalizers: metadata.finalizers ?? [], status };
+      }),
+    );
+  }
+
+  it("lets go of what names it once one runs again, and of nothing else", async () => {
+    await declare("b", true);
+    await declare("w", true);
+    await declare("to-come", false);
+    await operator.stop();
+    await world.api.delete(resources.clusters, { namespace: scene.namespace, name: "b" });
+    operator = startOperator(world, scene.namespace, undefined, settings);
+    const status = {
+      applied: false,
+      message: "cluster resource has been deleted, skipping reconciliation",
+      observedGeneration: 0,
+    };
+    await expect
+      .poll(() => declared("b"), soon)
+      .toEqual(kinds.map(() => ({ finalizers: ["example.org/mine"], status })));
+    const kept = kinds.map(([, finalizer]) => ({ finalizers: ["example.org/mine", finalizer], status: undefined }));
+    expect(await declared("w")).toEqual(kept);
+    expect(await declared("to-come")).toEqual(
+      kinds.map(() => ({ finalizers: ["example.org/mine"], status: undefined })),
+    );
+  });
+
+  it("takes the copy of the default queries along when it was the last that used them, but not a person's own", async () => {
+    const key = { namespace: scene.namespace, name: "cnpg-default-monitoring" };
+    const metadata = { annotations: { "cnpg.io/operatorVersion": "1.30.0" } };
+    await world.api.patch(resources.configMaps, key, { type: "merge", body: { metadata } });
+    await operator.stop();
+    for (const name of ["w", "foreign"]) {
+      await world.api.delete(resources.clusters, { namespace: scene.namespace, name });
+    }
+    operator = startOperator(world, scene.namespace, undefined, settings);
+    await expect.poll(() => scene.find(resources.configMaps, key.name), soon).toBeUndefined();
+    expect(await world.api.get(resources.configMaps, { namespace: operatorNamespace, name: "queries" })).toBeDefined();
+    await expect
+      .poll(async () => (await declared("w")).flatMap((it) => it.finalizers), soon)
+      .toEqual(kinds.map(() => "example.org/mine"));
+  });
+});
