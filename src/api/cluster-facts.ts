@@ -53,6 +53,18 @@ export function isReplicaCluster(cluster: Cluster): boolean {
   return (replica.self || clusterName(cluster)) !== (replica.primary ?? "");
 }
 
+/** The promotion token that the cluster was given and has not been promoted with yet. */
+export function pendingPromotionToken(cluster: Cluster): string | undefined {
+  const token = cluster.spec.replica?.promotionToken;
+  if (!token || isReplicaCluster(cluster) || token === cluster.status?.lastPromotionToken) return undefined;
+  return token;
+}
+
+/** Whether the designated primary takes WAL from `spec.replica.source`: up to the point of a token also when it is to be promoted. */
+export function followsSource(cluster: Cluster): boolean {
+  return isReplicaCluster(cluster) || pendingPromotionToken(cluster) !== undefined;
+}
+
 /** Whether the user declared node maintenance. */
 export function isMaintenanceInProgress(cluster: Cluster): boolean {
   return cluster.spec.nodeMaintenanceWindow?.inProgress ?? false;

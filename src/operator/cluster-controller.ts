@@ -19,9 +19,12 @@ import { releaseDeletedCluster } from "./deleted-cluster.ts";
 import { type ExecutorOptions, executeActions, NotOwnedError, targetOf } from "./execute.ts";
 import { type ClusterObserver, matchAnswers } from "./observe.ts";
 import type { ClusterPlugins } from "./plugins/without-plugins.ts";
+import type { DemotedPrimary } from "./replica-transition.ts";
 
 export interface ClusterReconcilerOptions extends ExecutorOptions {
   observer: ClusterObserver;
+  /** The stopped primary of a cluster that becomes a replica cluster. */
+  demoted: DemotedPrimary;
   guard: AdmissionGuard;
   /** Borrows the cluster's plugins for one pass. */
   borrowPlugins(cluster: Cluster, signal: AbortSignal, logger: Logger): Promise<ClusterPlugins>;
@@ -104,7 +107,12 @@ async function runPass(
   const now = clock.now();
   const latest = options.stores.clusters.get(parseKey(keyOf(cluster))) ?? afterEarly;
   const seen = matchAnswers(polled, await observer.observe(latest, now, signal));
-  const observed = { ...seen, plugins: await plugins.observe(latest, seen.pods, options.context) };
+  const controlData = await options.demoted.observe(latest, signal);
+  const observed = {
+    ...seen,
+    ...(controlData ? { controlData } : {}),
+    plugins: await plugins.observe(latest, seen.pods, options.context),
+  };
   const plan = planCluster(latest, observed, new Date(now));
   for (const it of observed.instances) {
     if (it.kind === "silent") logger.debug("Instance did not answer", { instance: it.name, reason: it.reason });

@@ -25,6 +25,7 @@ import type { LifecycleOperation } from "../ports/plugin.ts";
 import { executeCertificate } from "./execute-certificate.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { ClusterPlugins } from "./plugins/without-plugins.ts";
+import type { DemotedPrimary } from "./replica-transition.ts";
 import { resourceTypeOf } from "./resource-types.ts";
 import type { OperatorStores } from "./stores.ts";
 
@@ -39,6 +40,8 @@ export interface ExecutorOptions {
   /** Whose hooks surround the writes. @default - nobody's */
   plugins?: ClusterPlugins;
   takeRolloutSlot(cluster: string, instance: string): void;
+  /** The stopped primary of a cluster that becomes a replica cluster. */
+  demoted: Pick<DemotedPrimary, "archivePartialWal">;
 }
 
 /** An object of the name that is to be created belongs to somebody else. */
@@ -114,6 +117,8 @@ async function executeOne(run: Run, action: ClusterAction): Promise<void> {
         message: action.message,
       });
       return;
+    case "archivePartialWal":
+      return run.options.demoted.archivePartialWal(run.cluster, action.instance, action.wal, run.signal);
     case "takeRolloutSlot":
       run.options.takeRolloutSlot(`${clusterNamespace(run.cluster)}/${clusterName(run.cluster)}`, action.instance);
       return;

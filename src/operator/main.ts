@@ -22,6 +22,7 @@ import { createMetricsServer, createWebhook } from "./operator-servers.ts";
 import { createOrphanSweep } from "./orphan-sweep.ts";
 import { createPluginDirectory } from "./plugins/plugin-directory.ts";
 import { concernsPlugins, withoutPlugins } from "./plugins/without-plugins.ts";
+import { createDemotedPrimary } from "./replica-transition.ts";
 import { createStatusClient } from "./status-client.ts";
 import { createOperatorStores } from "./stores.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -48,6 +49,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     sourceNames,
   });
   let rolloutSlot: RolloutSlot | undefined;
+  const demoted = createDemotedPrimary({ stores, client: statusClient });
   const executor: ExecutorOptions = {
     api,
     stores,
@@ -59,6 +61,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     takeRolloutSlot: (cluster, instance) => {
       rolloutSlot = { cluster, instance, atMs: clock.now() };
     },
+    demoted,
   };
   const leaseSilence = new LeaseSilence({ leases: stores.leases, clock, enqueue: (key) => queue.add(key) });
   const observer = createClusterObserver({
@@ -89,6 +92,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     reconcile: createClusterReconciler({
       ...executor,
       observer,
+      demoted,
       guard,
       borrowPlugins: async (cluster, signal, passLogger) => {
         if (!concernsPlugins(cluster)) return withoutPlugins();

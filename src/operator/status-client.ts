@@ -8,10 +8,20 @@ import type { PolledInstance } from "../plan/cluster/observed.ts";
 import { isReadyPod, postgresContainer } from "../plan/cluster/pods.ts";
 import type { OperatorIdentity } from "./operator-identity.ts";
 
+/** One request to the operator's part of an instance's interface. */
+export interface InstanceRequest {
+  method: "GET" | "POST";
+  path: string;
+  /** Bound for the whole call. @default - as for a status call */
+  timeoutMs?: number;
+}
+
 /** Asks instances for their state. */
 export interface StatusClient {
   /** Never rejects: a failure is the instance's silence. `serverCa` is the PEM that its certificate must chain to. */
   poll(pod: Pod, serverCa: string | undefined, signal: AbortSignal): Promise<PolledInstance>;
+  /** Gives the body of the answer; rejects unless it is a success. */
+  call(pod: Pod, serverCa: string | undefined, asked: InstanceRequest, signal: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -50,19 +60,33 @@ export function createStatusClient(options: StatusClientOptions): StatusClient {
 
   const plain = new Agent({ connections: 4, keepAliveTimeout: 10_000, connect: { timeout: connectTimeoutMs } });
 
-  async function ask(pod: Pod, serverCa: string | undefined, signal: AbortSignal): Promise<PostgresStatus> {
+  async function call(
+    pod: Pod,
+    serverCa: string | undefined,
+    asked: InstanceRequest,
+    signal: AbortSignal,
+  ): Promise<string> {
     const ip = pod.status?.podIP;
     if (!ip) throw new Error("the pod has no address yet");
     const isTls = usesTls(pod);
     if (isTls && !serverCa) throw new Error("the server's certificate authority is not known");
     const dispatcher = isTls && serverCa ? agentFor(serverCa) : plain;
-    const url = instanceUrl(isTls ? "https" : "http", ip, "/pg/status");
-    const bound = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? 5_000)]);
+    const { method, timeoutMs = options.timeoutMs ?? 5_000 } = asked;
+    const url = instanceUrl(isTls ? "https" : "http", ip, asked.path);
+    const bound = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const { origin, pathname: path } = new URL(url);
-    const answer = await request.call(dispatcher, { origin, path, method: "GET", signal: bound });
+    // The client's own bounds are for a status call; the signal is the bound of this one.
+    const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+    const answer = await request.call(dispatcher, { origin, path, method, signal: bound, ...limits });
     const body = await answer.body.text();
-    if (answer.statusCode !== 200) throw new Error(`GET ${url} answered ${answer.statusCode}: ${body.slice(0, 200)}`);
-    return parseStatus(body, url);
+    if (answer.statusCode !== 200)
+      throw new Error(`${method} ${url} answered ${answer.statusCode}: ${body.slice(0, 200)}`);
+    return body;
+  }
+
+  async function ask(pod: Pod, serverCa: string | undefined, signal: AbortSignal): Promise<PostgresStatus> {
+    const path = "/pg/status";
+    return parseStatus(await call(pod, serverCa, { method: "GET", path }, signal), `${pod.status?.podIP}${path}`);
   }
 
   return {
@@ -74,6 +98,7 @@ export function createStatusClient(options: StatusClientOptions): StatusClient {
         return { kind: "silent", ...base, reason: describe(error) };
       }
     },
+    call,
     async close() {
       await Promise.all([plain, ...agents.values()].map((it) => it.destroy()));
       agents.clear();

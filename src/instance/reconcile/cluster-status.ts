@@ -12,8 +12,11 @@ type Condition = NonNullable<NonNullable<Cluster["status"]>["conditions"]>[numbe
 
 /** Writes of this instance to the Cluster's status; each touches its own fields only. */
 export interface ClusterStatusWriter {
-  /** Tells that this instance is the primary; throws when it is no target any more or `mayClaim` denies it at the write. */
-  claimPrimary(mayClaim: () => boolean, signal: AbortSignal): Promise<void>;
+  /**
+   * Tells that this instance is the primary, and with which token it was promoted; throws when it is no target any more or
+   * `mayClaim` denies it at the write.
+   */
+  claimPrimary(mayClaim: (cluster: Cluster) => boolean, signal: AbortSignal, promotionToken?: string): Promise<void>;
   setPhase(phase: string, reason: string, signal?: AbortSignal): Promise<void>;
   /** Sets a condition, only when something in it changes. */
   setCondition(wanted: Omit<Condition, "lastTransitionTime">, signal?: AbortSignal): Promise<void>;
@@ -51,7 +54,7 @@ export function createClusterStatusWriter(
   const key = { namespace: settings.namespace, name: settings.clusterName };
 
   return {
-    async claimPrimary(mayClaim, signal) {
+    async claimPrimary(mayClaim, signal, promotionToken) {
       const patched = await patchStatus(
         kube,
         resources.clusters,
@@ -63,7 +66,7 @@ export function createClusterStatusWriter(
               `${settings.podName} can't claim to be primary: status.targetPrimary is ${target || "unset"}`,
             );
           }
-          if (!mayClaim()) {
+          if (!mayClaim(current)) {
             throw new Error(
               `${settings.podName} can't claim to be primary: it does not hold the primary lease right now`,
             );
@@ -71,7 +74,12 @@ export function createClusterStatusWriter(
           const currentPrimaryTimestamp = formatMicroTime(clock.now());
           return {
             ...current,
-            status: { ...current.status, currentPrimary: settings.podName, currentPrimaryTimestamp },
+            status: {
+              ...current.status,
+              currentPrimary: settings.podName,
+              currentPrimaryTimestamp,
+              ...(promotionToken === undefined ? {} : { lastPromotionToken: promotionToken }),
+            },
           };
         },
         // The copy at hand saves a read in the middle of a switchover; the write fails if it is outdated.

@@ -1,4 +1,4 @@
-import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import { followsSource } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { PluginError } from "../../ports/plugin.ts";
 import { buildExternalConninfo, findExternalCluster } from "../../postgres/conninfo.ts";
@@ -45,33 +45,44 @@ export async function refreshOverride(context: InstanceContext, cluster: Cluster
   if ((await context.data.role()) !== "standby") return false;
   const isTarget = cluster.status?.targetPrimary === context.settings.podName;
   if (!isTarget) return writeStandbyOverride(context, { slotName: mySlotName(context, cluster) });
-  if (!isReplicaCluster(cluster)) return false;
+  if (!followsSource(cluster)) return false;
   const source = findExternalCluster(cluster, cluster.spec.replica?.source ?? "");
   if (!source) {
     throw new Error(
       `spec.replica.source "${cluster.spec.replica?.source ?? ""}" is not among spec.externalClusters; add it there`,
     );
   }
-  const conninfo = relocate(context.settings, buildExternalConninfo(source));
+  // Without a server there is only an archive, and PostgreSQL must not take the name alone for a local server.
+  const isServer = Object.keys(source.connectionParameters ?? {}).length > 0;
+  const text = isServer ? buildExternalConninfo(source, { application_name: context.settings.podName }) : "";
+  const conninfo = relocate(context.settings, text);
   return writeStandbyOverride(context, { conninfo, slotName: undefined });
 }
 
-/** Credentials of the source of a replica cluster: any of its instances may be the next to follow it. */
-async function refreshSourceFiles(
+/**
+ * Credentials of external clusters: `source` is the one that a replica cluster follows, as any of its instances may be the next to
+ * do; `others` may be the publishers of subscriptions.
+ */
+export async function refreshExternalFiles(
   context: InstanceContext,
   cluster: Cluster,
   secrets: SecretReader,
-  signal: AbortSignal,
+  options: { which: "source" | "others"; signal: AbortSignal },
 ): Promise<void> {
-  const source = isReplicaCluster(cluster) && findExternalCluster(cluster, cluster.spec.replica?.source ?? "");
-  if (!source) return;
-  try {
-    await writeExternalFiles(context, source, secrets, signal);
-  } catch (error) {
-    context.logger.warning("The credentials of the source were left as they are", {
-      externalCluster: source.name,
-      error,
-    });
+  const source = followsSource(cluster) ? cluster.spec.replica?.source : undefined;
+  for (const server of cluster.spec.externalClusters ?? []) {
+    const isSource = server.name === source;
+    if (isSource !== (options.which === "source")) continue;
+    try {
+      await writeExternalFiles(context, server, secrets, options.signal);
+    } catch (error) {
+      options.signal.throwIfAborted();
+      const told = { externalCluster: server.name, error };
+      const message = "The credentials of an external cluster were left as they are";
+      // Others may have been needed only once, and their Secrets be gone for good.
+      if (isSource) context.logger.warning(message, told);
+      else context.logger.debug(message, told);
+    }
   }
 }
 
@@ -99,7 +110,7 @@ export async function refreshFiles(
     context.logger.warning("custom.conf stays as it is: a plugin could not be asked for its settings", { error });
     return { changed: false, sha256 };
   });
-  await refreshSourceFiles(context, cluster, secrets, signal);
+  await refreshExternalFiles(context, cluster, secrets, { which: "source", signal });
   const override = await refreshOverride(context, cluster);
   context.state.configurationHash = custom.sha256;
   return { changed: certificates.changed || access || custom.changed || override, sha256: custom.sha256 };

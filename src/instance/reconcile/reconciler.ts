@@ -1,3 +1,4 @@
+import { pendingPromotionToken } from "../../api/cluster-facts.ts";
 import { exitCodeDiskFull } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
@@ -18,8 +19,15 @@ import type { SecretReader } from "../secret-reader.ts";
 import type { ClusterStatusWriter } from "./cluster-status.ts";
 import { DatabaseStep } from "./database-step.ts";
 import { demote } from "./demote.ts";
-import { type FilesResult, refreshFiles } from "./files-step.ts";
+import { type FilesResult, refreshExternalFiles, refreshFiles } from "./files-step.ts";
 import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
+import {
+  checkPendingToken,
+  demoteWhileFenced,
+  recordToken,
+  reportTokenCheck,
+  settleDesignated,
+} from "./replica-cluster.ts";
 import { decideRole } from "./role-facts.ts";
 import { moveWalToVolume } from "./wal-volume.ts";
 
@@ -161,6 +169,7 @@ export class Reconciler {
       await this.#standDown(early);
       const fencing = await this.#fencing(cluster);
       if (fencing !== undefined) return fencing;
+      await demoteWhileFenced(this.#options, cluster, early, signal);
     }
     // A server that is coming up may not have read its files yet: what they were raised to for its start stays until it is up.
     const accepting = this.#initialized && (await postmaster.isAccepting());
@@ -179,7 +188,9 @@ export class Reconciler {
     const role = await this.#becomeRole(cluster, signal);
     if (role !== undefined) return role;
     if (files.kind === "diskFull") throw files.error;
-    return this.#database.reconcile(cluster, files.sha256, signal);
+    const requeueMs = await this.#database.reconcile(cluster, files.sha256, signal);
+    await refreshExternalFiles(context, cluster, secrets, { which: "others", signal });
+    return requeueMs;
   }
 
   /** A disk that is full keeps PostgreSQL from its first start, but a running one from nothing that needs no files. */
@@ -232,9 +243,11 @@ export class Reconciler {
         return 0;
       case "stop":
         return this.#stopOldPrimary(role);
+      case "standby":
+        if (role.designated) await settleDesignated(this.#options, cluster, signal);
+        break;
       case "primary":
       case "promote":
-      case "standby":
         break;
       default: {
         const never: never = role;
@@ -344,6 +357,7 @@ export class Reconciler {
       case "standby":
         this.#database.becameStandby();
         await this.#standDown(role);
+        if (role.designated) await settleDesignated(this.#options, cluster, signal);
         return undefined;
       case "promote":
         return this.#promote(cluster, role.waitForReceiver, signal);
@@ -353,13 +367,25 @@ export class Reconciler {
           context.logger.info("Claiming to be the current primary", { reason: role.reason });
           await status.claimPrimary(() => lease.held, signal);
         }
+        await recordToken(status, cluster, signal);
         return undefined;
     }
   }
 
+  /** Whether the point that a promotion token names is the one that was replayed. */
+  async #mayPromote(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    const check = await checkPendingToken(this.#options.context, cluster, this.#sql);
+    if (check.kind === "promote") return true;
+    await reportTokenCheck(this.#options, check, signal);
+    return false;
+  }
+
   async #promote(cluster: Cluster, waitForReceiver: boolean, signal: AbortSignal): Promise<Requeue> {
     const { context, lease, status, lifecycle } = this.#options;
+    if (!(await this.#mayPromote(cluster, signal))) return soonMs;
     if (!(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
+    // WAL of a source that was not stopped, as the token has it, may have come in while the lease was waited for.
+    if (!(await this.#mayPromote(cluster, signal))) return soonMs;
     if (waitForReceiver && !(await waitForReceiverDown(context, this.#sql, signal))) return soonMs;
     const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
     const wanted = target.kind === "instance" && target.name === context.settings.podName;
@@ -373,7 +399,7 @@ export class Reconciler {
     });
     this.#promotionAsked = false;
     await dropClientSessions(this.#sql);
-    await status.claimPrimary(() => lease.held, signal);
+    await status.claimPrimary(() => lease.held, signal, pendingPromotionToken(cluster));
     // The old primary's rewind waits for this checkpoint; clients and further passes do not.
     withSession(context, "postgres", (session) => session.query("CHECKPOINT"), { unlimited: true }).catch((error) =>
       context.logger.warning("Checkpoint after promotion failed", { error }),

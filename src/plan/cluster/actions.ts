@@ -47,6 +47,8 @@ export type ClusterAction =
   /** The password is drawn at execution. */
   | { kind: "createCredentials"; user: "superuser" | "app"; reason: string }
   | { kind: "event"; type: "Normal" | "Warning"; event: string; message: string; reason: string }
+  /** The fenced primary archives the segment in which it stopped; what it archived must have that name. */
+  | { kind: "archivePartialWal"; instance: string; wal: string; reason: string }
   /** Takes the operator's one rollout slot. */
   | { kind: "takeRolloutSlot"; instance: string; reason: string };
 

@@ -1,6 +1,6 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
-import { type Phase, phases } from "../../api/phases.ts";
+import { phases } from "../../api/phases.ts";
 import type { ClusterAction } from "./actions.ts";
 import { planAdoption } from "./adoption.ts";
 import { planAuxiliaryObjects } from "./auxiliary.ts";
@@ -26,6 +26,7 @@ import {
   planUnfinishedRemoval,
   planUnrecoverable,
 } from "./removal.ts";
+import { planReplicaTransition, waitForReplicaPromotion } from "./replica-cluster.ts";
 import { planNewReplicas, reportingInstances } from "./replicas.ts";
 import { primaryState, waitForPromotion } from "./roles.ts";
 import { planConfigurationGate, planRollout } from "./rollout.ts";
@@ -113,6 +114,7 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
     planTargetRepair,
     (it) => healMeanwhile(it, waitForCommunication(it, sorted)),
     (it) => healMeanwhile(it, waitForDiskSpaceUnlessGrowing(it, sorted)),
+    (it) => planReplicaTransition(it, sorted),
     (it) => healMeanwhile(it, waitForReadiness(it, sorted)),
     (it) => healMeanwhile(it, planHibernation(it)),
     (it) => planFailover(it, primaryState(it), sorted),
@@ -190,15 +192,6 @@ function isDisabled(cluster: Cluster): boolean {
 function volumesOf(pass: Pass) {
   const { pods, jobs, volumes } = pass.observed;
   return classifyVolumes({ cluster: pass.cluster, pods, jobs }, volumes);
-}
-
-function waitForReplicaPromotion(pass: Pass): Wait | null {
-  const token = pass.cluster.spec.replica?.promotionToken;
-  if (!token || token === pass.status.lastPromotionToken) return null;
-  const keeps: (Phase | undefined | string)[] = [phases.promotingReplicaCluster, phases.unrecoverable];
-  const because = "Replica cluster promotion in progress";
-  if (!keeps.includes(pass.status.phase)) setPhase(pass, phases.promotingReplicaCluster, because);
-  return { requeueAfterMs: 1_000, because };
 }
 
 function waitForLivePods(pass: Pass): Wait | null {

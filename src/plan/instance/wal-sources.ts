@@ -1,5 +1,5 @@
 // Who archives and who restores the WAL of a cluster, from what the Cluster says (reference: CNPG-I §2.5, backup §6).
-import { clusterName, isReplicaCluster } from "../../api/cluster-facts.ts";
+import { clusterName, followsSource } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { WalArchiverChoice } from "./wal.ts";
 
@@ -86,7 +86,7 @@ export function chooseInTreeSource(cluster: Cluster, podName: string): InTreeSou
   const current = cluster.status?.currentPrimary ?? "";
   const external = (name: string | undefined) => cluster.spec.externalClusters?.find((entry) => entry.name === name);
   const source = external(cluster.spec.replica?.source);
-  const designated = isReplicaCluster(cluster) && current === podName;
+  const designated = followsSource(cluster) && current === podName;
   if (designated && !source) {
     return {
       kind: "invalid",

@@ -51,6 +51,7 @@ beforeEach(async () => {
     context: defaultBuildContext,
     failpoint: () => undefined,
     takeRolloutSlot: () => undefined,
+    demoted: { observe: async () => undefined, archivePartialWal: async () => undefined },
     observer: { observe: unexpected, poll: unexpected },
     guard: createAdmissionGuard(defaultBuildContext),
     borrowPlugins: async () => withoutPlugins(),

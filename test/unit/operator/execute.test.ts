@@ -50,6 +50,7 @@ beforeEach(async () => {
     context: defaultBuildContext,
     failpoint: (name) => executed.push(name),
     takeRolloutSlot: () => undefined,
+    demoted: { archivePartialWal: async () => undefined },
   };
 });
 
