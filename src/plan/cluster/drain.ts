@@ -1,3 +1,4 @@
+import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Node } from "../../api/generated/kubernetes.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
 import { phases } from "../../api/phases.ts";
@@ -22,8 +23,8 @@ export function planDrain(
   sorted: readonly PolledInstance[],
   current: string,
 ): { wait: Wait | null } | null {
-  const [primary] = sorted;
-  if (primary?.kind !== "answered" || primary.name !== current || !primary.status.isPrimary) return null;
+  const primary = findPrimary(pass, sorted, current);
+  if (!primary) return null;
   const node = primary.pod.spec?.nodeName;
   if (!node || !isNodeDrained(pass, node)) return null;
   const elsewhere = sorted.filter((it) => it.name !== current && it.pod.spec?.nodeName !== node);
@@ -44,6 +45,16 @@ export function planDrain(
   setTargetPrimary(pass, successor.name);
   flushStatus(pass, because);
   return { wait: { requeueAfterMs: 1_000, because } };
+}
+
+/** The primary as it answered; in a replica cluster the designated one, which is a standby like the others. */
+function findPrimary(pass: Pass, sorted: readonly PolledInstance[], current: string): AnsweredInstance | undefined {
+  if (isReplicaCluster(pass.cluster)) {
+    const designated = sorted.find((it) => it.name === current);
+    return designated?.kind === "answered" && designated.ready ? designated : undefined;
+  }
+  const [first] = sorted;
+  return first?.kind === "answered" && first.name === current && first.status.isPrimary ? first : undefined;
 }
 
 function isNodeDrained(pass: Pass, name: string | undefined): boolean {

@@ -86,7 +86,11 @@ function isRestartingInPlace(pass: Pass, current: string): boolean {
 }
 
 function isWell(pass: Pass, first: AnsweredInstance, current: string, sorted: readonly PolledInstance[]): boolean {
-  if (isReplicaCluster(pass.cluster)) return sorted.some((it) => it.name === pass.status.targetPrimary);
+  if (isReplicaCluster(pass.cluster)) {
+    // A pod that is there is not enough: one that is neither ready nor answers follows nothing.
+    const designated = sorted.find((it) => it.name === pass.status.targetPrimary);
+    return designated !== undefined && (designated.kind === "answered" || designated.ready);
+  }
   if (first.name === current) return first.status.isPrimary || pass.status.targetPrimary === current;
   return false;
 }
