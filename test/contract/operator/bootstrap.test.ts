@@ -1,29 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { resources } from "../../../src/kube/resources.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
 
 beforeAll(async () => {
-  world = await startWorld();
-  scene = await openScene(world);
-  operator = startOperator(world, scene.namespace);
+  ({ world, scene, operator } = await openStage());
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 describe("bootstrap", () => {
   it("brings three instances up from nothing", async () => {
-    const began = Date.now();
     await scene.create("c");
     const cluster = await scene.waitHealthy("c", 3);
-    expect(Date.now() - began).toBeLessThan(15_000);
     expect(cluster.status).toMatchObject({
       currentPrimary: "c-1",
       targetPrimary: "c-1",
@@ -35,15 +27,23 @@ describe("bootstrap", () => {
   });
 
   it("then writes nothing more, however often it looks", async () => {
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await quiet();
     const before = await versions();
     for (const mark of ["1", "2", "3"]) {
+      const passes = endedPasses(operator, "c").length;
       await scene.annotate("c", { "cnpg.io/reloadedAt": mark });
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await expect.poll(() => endedPasses(operator, "c").length, { timeout: 20_000 }).toBeGreaterThan(passes);
     }
     expect(await versions()).toEqual(before);
   });
 });
+
+/** Resolves when what a pass wrote has led to no other pass for a while. */
+async function quiet(): Promise<void> {
+  for (let before = -1, now = 0; before !== now; before = now, now = endedPasses(operator, "c").length) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}
 
 /** Version of every child of the cluster, and the status of the cluster itself. */
 async function versions(): Promise<Record<string, unknown>> {

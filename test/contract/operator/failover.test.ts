@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
@@ -10,9 +11,7 @@ let count = 0;
 let c: string;
 
 beforeAll(async () => {
-  world = await startWorld();
-  scene = await openScene(world);
-  operator = startOperator(world, scene.namespace);
+  ({ world, scene, operator } = await openStage());
 });
 
 beforeEach(async () => {
@@ -22,11 +21,7 @@ beforeEach(async () => {
   await scene.waitHealthy(c, 3);
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 async function reasons(): Promise<string[]> {
   const events = await scene.events();
@@ -45,18 +40,14 @@ describe("failover", () => {
   it("follows the loss of the primary's pod at once, and the old primary comes back as a replica", async () => {
     const second = scene.node.instances.get(`${c}-2`);
     if (second) second.override = { isWalReceiverActive: true };
-    const began = Date.now();
     await scene.node.killPod(`${c}-1`);
     await scene.waitStatus(c, "a pending primary", (it) => it.targetPrimary === "pending");
-    expect(Date.now() - began).toBeLessThan(600);
     if (second) second.override = {};
-    const released = Date.now();
     await scene.waitStatus(
       c,
       "a new primary",
       (it) => it.currentPrimary === it.targetPrimary && it.currentPrimary !== `${c}-1`,
     );
-    expect(Date.now() - released).toBeLessThan(1_000);
     const cluster = await scene.waitHealthy(c, 3);
     const primary = cluster.status?.currentPrimary ?? "";
     expect(await roles()).toEqual({
@@ -102,7 +93,8 @@ describe("failover", () => {
     const other = scene.node.instances.get(`${c}-2`);
     if (other) other.override = { isPrimary: true };
     await scene.node.killPod(`${c}-3`);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    const held = () => endedPasses(operator, c).filter((it) => it.includes("both report being primary"));
+    await expect.poll(() => held().length, { timeout: 30_000 }).toBeGreaterThan(0);
     expect(await scene.find(resources.pods, `${c}-3`)).toBeUndefined();
     if (other) other.override = {};
     await scene.waitHealthy(c, 3);
@@ -113,9 +105,49 @@ describe("failover", () => {
     const primary = scene.node.instances.get(`${c}-1`);
     if (primary) primary.override = { mightBeUnavailable: true, isPrimary: false };
     await scene.node.setReady(`${c}-1`, false);
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await scene.waitStatus(c, "the unready primary", (it) => it.readyInstances === 2);
+    const passes = endedPasses(operator, c).length;
+    await scene.annotate(c, { "cnpg.io/reloadedAt": "now" });
+    await expect.poll(() => endedPasses(operator, c).length, { timeout: 20_000 }).toBeGreaterThan(passes + 1);
     expect((await scene.cluster(c)).status?.targetPrimary).toBe(`${c}-1`);
+    expect(await reasons()).not.toContain("FailingOver");
   });
+
+  it("waits for its delay, which begins with the failure and is forgotten when the primary comes back", async () => {
+    await scene.patchSpec(c, { failoverDelay: 3_600 });
+    await losePrimary();
+    const failing = await scene.waitStatus(c, "the start of the failure", (it) => isSince(it) !== undefined);
+    expect(failing.status?.targetPrimary).toBe(`${c}-1`);
+    await releasePrimary();
+    const back = await scene.waitHealthy(c, 3);
+    expect(back.status).toMatchObject({ currentPrimary: `${c}-1`, timelineID: 1 });
+    await scene.waitStatus(c, "no failure", (it) => isSince(it) === undefined);
+    expect(await reasons()).not.toContain("FailingOver");
+    await scene.patchSpec(c, { failoverDelay: 2 });
+    await losePrimary();
+    const again = await scene.waitStatus(c, "the start of the failure", (it) => isSince(it) !== undefined);
+    const after = await scene.waitStatus(c, "a new primary", (it) => it.currentPrimary !== `${c}-1`);
+    const waited = Date.parse(after.status?.targetPrimaryTimestamp ?? "") - Date.parse(isSince(again.status) ?? "");
+    expect(waited).toBeGreaterThanOrEqual(2_000);
+    await releasePrimary();
+    await scene.waitHealthy(c, 3);
+  });
+
+  const isSince = (status: Cluster["status"]) => status?.currentPrimaryFailingSinceTimestamp;
+
+  /** The primary's pod goes, and its successor of the same name cannot start. */
+  async function losePrimary(): Promise<void> {
+    scene.node.holdPods.add(`${c}-1`);
+    await scene.node.killPod(`${c}-1`);
+  }
+
+  async function releasePrimary(): Promise<void> {
+    scene.node.holdPods.delete(`${c}-1`);
+    await expect.poll(() => scene.find(resources.pods, `${c}-1`), { timeout: 20_000 }).toBeDefined();
+    const body = { metadata: { annotations: { "example.org/looked-at": String(count) } } };
+    const key = { namespace: scene.namespace, name: `${c}-1` };
+    await world.api.patch(resources.pods, key, { type: "merge", body });
+  }
 
   it("heals two pods that go at once", async () => {
     await Promise.all([scene.node.killPod(`${c}-1`), scene.node.killPod(`${c}-2`)]);
@@ -134,13 +166,11 @@ describe("switchover", () => {
       phaseReason: `Switching over to ${c}-3`,
     });
     await scene.waitStatus(c, "the new primary", (it) => it.currentPrimary === `${c}-3`);
-    const began = Date.now();
-    await expect.poll(roles, { timeout: 5_000, interval: 20 }).toEqual({
+    await expect.poll(roles, { timeout: 20_000, interval: 20 }).toEqual({
       [`${c}-1`]: "replica",
       [`${c}-2`]: "replica",
       [`${c}-3`]: "primary",
     });
-    expect(Date.now() - began).toBeLessThan(1_000);
     await scene.waitHealthy(c, 3);
   });
 
@@ -148,5 +178,35 @@ describe("switchover", () => {
     await scene.patchStatus(c, { targetPrimary: `${c}-9`, targetPrimaryTimestamp: new Date().toISOString() });
     await scene.waitStatus(c, "the old target", (it) => it.targetPrimary === `${c}-1`);
     await scene.waitHealthy(c, 3);
+  });
+});
+
+describe("a node that is drained", () => {
+  const cordon = (name: string, unschedulable: boolean) =>
+    world.api.patch(resources.nodes, { name }, { type: "merge", body: { spec: { unschedulable } } });
+
+  it("hands its primary over to a streaming replica on another node, or keeps it when there is none", async () => {
+    const name = `${c}d`;
+    for (const node of ["left", "right"]) {
+      await world.api.create(resources.nodes, { apiVersion: "v1", kind: "Node", metadata: { name: node } });
+    }
+    for (const [serial, node] of ["left", "left", "right"].entries())
+      scene.node.nodeOf.set(`${name}-${serial + 1}`, node);
+    await scene.create(name);
+    await scene.waitHealthy(name, 3);
+    const passes = endedPasses(operator, name).length;
+    await cordon("left", true);
+    // One of three elsewhere is too few as long as nothing has been evicted: the one beside the primary has to move first.
+    await expect.poll(() => endedPasses(operator, name).length, { timeout: 20_000 }).toBeGreaterThan(passes);
+    expect((await scene.cluster(name)).status?.targetPrimary).toBe(`${name}-1`);
+    scene.node.nodeOf.set(`${name}-2`, "right");
+    await scene.node.killPod(`${name}-2`);
+    const moved = await scene.waitStatus(name, "a primary elsewhere", (it) => it.currentPrimary !== `${name}-1`);
+    expect(["2", "3"]).toContain(moved.status?.currentPrimary?.slice(-1));
+    await scene.waitHealthy(name, 3);
+    const events = (await scene.events()).filter((it) => it.involvedObject.name === name);
+    expect(events.find((it) => it.reason === "SwitchingOver")?.message).toContain("unschedulable node left");
+    expect(events.map((it) => it.reason)).not.toContain("FailingOver");
+    await cordon("left", false);
   });
 });

@@ -3,23 +3,17 @@ import { resources } from "../../../src/kube/resources.ts";
 import { createStore } from "../../../src/kube/store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { captureLogs } from "../../support/log-capture.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import { closeStage, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
 
 beforeAll(async () => {
-  world = await startWorld();
-  scene = await openScene(world);
-  operator = startOperator(world, scene.namespace);
+  ({ world, scene, operator } = await openStage());
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 async function reasonsOf(cluster: string): Promise<string[]> {
   const events = await scene.events();

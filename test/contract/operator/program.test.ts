@@ -183,10 +183,8 @@ describe("the program", () => {
     expect((await scene.cluster("m")).status?.currentPrimary).toBe(before);
   }, 150_000);
 
-  it("ends by itself on SIGTERM, and quickly", async () => {
-    const began = Date.now();
+  it("ends by itself on SIGTERM", async () => {
     await operator.stop();
     expect(await operator.ended).toBe(0);
-    expect(Date.now() - began).toBeLessThan(10_000);
   });
 });

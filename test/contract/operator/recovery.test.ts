@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { waitFor } from "../../../local/process/wait.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import { closeStage, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
 
 beforeAll(async () => {
-  world = await startWorld();
-  scene = await openScene(world);
-  operator = startOperator(world, scene.namespace);
+  ({ world, scene, operator } = await openStage());
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 it("recovers the first instance by its Job and goes on to healthy ones", async () => {
   const barmanObjectStore = { destinationPath: "s3://backups/a", s3Credentials: { inheritFromIAMRole: true } };

@@ -6,7 +6,15 @@ import { parseCertificates } from "../../../src/pki/certificate.ts";
 import { secretText } from "../../../src/pki/inspect.ts";
 import { isKubeError } from "../../../src/ports/kube-api.ts";
 import { installPodMonitors } from "./pod-monitor-crd.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import {
+  closeStage,
+  openScene,
+  type RunningOperator,
+  type Scene,
+  startOperator,
+  startWorld,
+  type World,
+} from "./world.ts";
 
 const operatorNamespace = "ops";
 const settings = { OPERATOR_NAMESPACE: operatorNamespace, MONITORING_QUERIES_CONFIGMAP: "queries" };
@@ -44,11 +52,7 @@ beforeAll(async () => {
   await scene.waitHealthy("w", 1);
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 function base64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");

@@ -111,6 +111,33 @@ export function startOperator(
   };
 }
 
+/** Why each pass over a cluster ended so far, as the operator tells it. */
+export function endedPasses(operator: RunningOperator, cluster: string): string[] {
+  return operator.logs.records
+    .filter((it) => it.message === "Pass ended" && it.fields["name"] === cluster)
+    .map((it) => String(it.fields["because"]));
+}
+
+/** Everything that most tests begin with: an API server, a namespace and an operator that watches it. */
+export interface Stage {
+  world: World;
+  scene: Scene;
+  operator: RunningOperator;
+}
+
+export async function openStage(env: Record<string, string> = {}): Promise<Stage> {
+  const world = await startWorld();
+  const scene = await openScene(world);
+  return { world, scene, operator: startOperator(world, scene.namespace, undefined, env) };
+}
+
+/** Ends what was opened; parts that never came to be are left out. */
+export async function closeStage({ world, scene, operator }: Partial<Stage>): Promise<void> {
+  await operator?.stop();
+  await scene?.stop();
+  await world?.stop();
+}
+
 /** One namespace with its own pretend node. */
 export interface Scene {
   namespace: string;
