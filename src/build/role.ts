@@ -55,6 +55,7 @@ export function sameRules(left: readonly PolicyRule[] | undefined, right: readon
 
 function roleRules(cluster: Cluster, sources: RoleSources): PolicyRule[] {
   const own = [clusterName(cluster)];
+  const instances = sortedUnique(cluster.status?.instanceNames ?? []);
   const rule = (apiGroup: string, resource: string, verbs: string[], resourceNames?: string[]): PolicyRule => ({
     apiGroups: [apiGroup],
     resources: [resource],
@@ -80,6 +81,8 @@ function roleRules(cluster: Cluster, sources: RoleSources): PolicyRule[] {
     rule(cnpgGroup, "failoverquorums", ["get", "list", "watch"], own),
     rule(cnpgGroup, "failoverquorums/status", ["get", "patch", "update", "watch"], own),
     ...kind("databaseroles"),
+    // Ours: an instance that is ended looks whether it has time to stop.
+    ...(instances.length > 0 ? [rule("", "pods", ["get"], instances)] : []),
   ];
 }
 

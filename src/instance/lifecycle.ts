@@ -1,6 +1,7 @@
 import { exitCodeDiskFull } from "../api/constants.ts";
 import { parseTargetPrimary } from "../api/pg-status.ts";
 import { planPostmasterExit } from "../plan/instance/postmaster-exit.ts";
+import { isAlone } from "../plan/instance/right-to-write.ts";
 import { planStart } from "../plan/instance/role.ts";
 import { planEscalation, planStop, type StopCause, type StopPlan } from "../plan/instance/shutdown.ts";
 import type { PostmasterExit } from "../ports/postmaster-host.ts";
@@ -13,6 +14,8 @@ import { probeWalSpace, type WalSpace } from "./wal-space.ts";
 
 /** How long a stop waits for a disk that does not answer before it goes on with what it knows. */
 const roleLimitMs = 1_000;
+/** A stop by signal waits so long for the reason of the signal before it starts the patient way. */
+const forcedAnswerMs = 300;
 /** How long the end of the container waits for the log about the stopped server. */
 const loggedLimitMs = 2_000;
 
@@ -179,6 +182,20 @@ export class Lifecycle {
     await lease.release();
     await this.#within(loggedLimitMs, this.#logged, undefined);
     await this.#options.finish(code);
+  }
+
+  /**
+   * Ends the instance because of a signal. A primary whose pod was deleted by force has two seconds until it is killed,
+   * and others wait for its Lease: then the patient steps are left out.
+   */
+  async terminateOnSignal(wasForced: () => Promise<boolean>): Promise<void> {
+    const { context, lease } = this.#options;
+    const cause = context.state.isolated ? "isolated" : "signal";
+    const { right } = lease;
+    if (!right || isAlone(right, context.settings.podName) || this.terminating) return this.terminate(cause, 0);
+    const asked = wasForced().then((forced) => (forced ? this.terminate("forced", 0) : undefined));
+    await this.#within(forcedAnswerMs, asked, undefined);
+    await this.terminate(cause, 0);
   }
 
   /** Looks whether a stop under way has to become harder; call it whenever the Cluster changed. */

@@ -17,6 +17,7 @@ import { LocalSql } from "./local-sql.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
 import type { LogOutput } from "./logging.ts";
 import { metricsHandler, QuerySources } from "./metrics-server.ts";
+import { wasDeletedByForce } from "./own-pod.ts";
 import { createPodPlugins } from "./plugins/pod-plugins.ts";
 import { Postmaster } from "./postmaster.ts";
 import { PrimaryLease } from "./primary-lease.ts";
@@ -89,7 +90,8 @@ export async function runInstance(
   });
   const postmaster = new Postmaster(context, host);
   let finished = false;
-  const terminate = () => void lifecycle.terminate(state.isolated ? "isolated" : "signal", 0);
+  const ownPod = { kube, namespace: settings.namespace, podName: settings.podName, podUid };
+  const terminate = () => void lifecycle.terminateOnSignal(() => wasDeletedByForce(ownPod));
   const finish = async (code: number) => {
     if (finished) return;
     finished = true;

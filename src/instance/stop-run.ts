@@ -1,9 +1,7 @@
-import type { StopMode, StopPlan } from "../plan/instance/shutdown.ts";
+import { isHarder, type StopMode, type StopPlan, severity } from "../plan/instance/shutdown.ts";
 import type { InstanceContext } from "./instance-context.ts";
 import { closeLocalSessions, withSession } from "./local-sql.ts";
 import type { Postmaster } from "./postmaster.ts";
-
-const severity: Record<StopMode, number> = { smart: 0, fast: 1, immediate: 2 };
 
 /** How long PostgreSQL's own end of an immediate stop is waited for before it is killed. */
 const killAfterMs = 30_000;
@@ -54,25 +52,31 @@ export class StopRun {
     this.#escalated.resolve();
   }
 
-  /** Takes the steps of another plan when it is the harder one. */
+  /** Takes the steps of another plan when it is the harder one, be it only by its time limit. */
   harden(plan: StopPlan, reason: string): void {
-    const mode = plan.steps[0]?.mode ?? "immediate";
-    if (severity[mode] <= severity[this.#mode]) return;
+    const mode = severity[this.#wanted] > severity[this.#mode] ? this.#wanted : this.#mode;
+    if (!isHarder(plan, { mode, limitMs: this.#limitOf(mode) })) return;
     this.#steps = plan.steps;
-    this.escalate(mode, reason);
+    this.#wanted = plan.steps[0]?.mode ?? "immediate";
+    this.#context.logger.info("Stopping PostgreSQL harder", { mode: this.#wanted, reason });
+    this.#escalated.resolve();
+  }
+
+  #limitOf(mode: StopMode): number | undefined {
+    return this.#steps.find((step) => step.mode === mode)?.limitMs;
   }
 
   async #run(plan: StopPlan): Promise<void> {
     if (plan.checkpointMs > 0) await this.#checkpoint(plan.checkpointMs);
     for (let mode: StopMode | undefined = this.#wanted; mode && this.#postmaster.pid !== undefined; ) {
       this.#mode = mode;
-      const step = this.#steps.find((candidate) => candidate.mode === this.#mode);
-      this.#context.logger.info("Shutting down instance", { mode, limitMs: step?.limitMs ?? null });
+      const limitMs = this.#limitOf(mode);
+      this.#context.logger.info("Shutting down instance", { mode, limitMs: limitMs ?? null });
       const exited = this.#postmaster.exited();
       this.#postmaster.stop(mode);
       // From here on no new session is let in, so none of ours comes back.
       void closeLocalSessions(this.#context);
-      const outcome = await this.#race(exited, step?.limitMs ?? killAfterMs);
+      const outcome = await this.#race(exited, limitMs ?? killAfterMs);
       if (outcome === "exited") break;
       mode = this.#next(mode, outcome === "escalated");
     }
@@ -86,7 +90,7 @@ export class StopRun {
       this.#postmaster.signal("SIGKILL");
       return "immediate";
     }
-    if (escalated && severity[this.#wanted] > severity[mode]) return this.#wanted;
+    if (escalated && severity[this.#wanted] >= severity[mode]) return this.#wanted;
     return mode === "smart" ? "fast" : "immediate";
   }
 

@@ -3,6 +3,8 @@ import type { TargetPrimary } from "../../api/pg-status.ts";
 /** PostgreSQL's ways to stop, from patient to brutal. */
 export type StopMode = "smart" | "fast" | "immediate";
 
+export const severity: Readonly<Record<StopMode, number>> = { smart: 0, fast: 1, immediate: 2 };
+
 export interface StopStep {
   mode: StopMode;
   /** How long the postmaster may take before the next step; `undefined` on the last one. */
@@ -19,6 +21,8 @@ export interface StopPlan {
 export type StopCause =
   /** SIGTERM or SIGINT to the container. */
   | "signal"
+  /** The same, and the kubelet kills in two seconds. */
+  | "forced"
   /** Another instance is to be primary. */
   | "switchover"
   /** A new primary is being chosen because this one was given up. */
@@ -41,8 +45,18 @@ export interface StopView {
 
 /** Kept back of the pod's grace period, so that the last step and the release of the lease still fit. */
 const marginMs = 10_000;
+/** How long sessions, archiver and checkpoint may take when the kubelet kills two seconds after its signal. */
+const forcedFastMs = 900;
 /** A CHECKPOINT that takes longer than this gains nothing over the one at shutdown. */
 const longestCheckpointMs = 30_000;
+
+const forcedStop: StopPlan = {
+  checkpointMs: 0,
+  steps: [
+    { mode: "fast", limitMs: forcedFastMs },
+    { mode: "immediate", limitMs: undefined },
+  ],
+};
 
 function smartThenFast(view: StopView): StopPlan {
   const totalMs = Math.max(1_000, view.stopDelayMs - Math.min(marginMs, view.stopDelayMs / 4));
@@ -71,6 +85,9 @@ export function planStop(view: StopView): StopPlan {
     case "signal":
     case "restart":
       return smartThenFast(view);
+    case "forced":
+      // A standby has nothing to give back: for it the kill is as good as the stop.
+      return view.isPrimary ? forcedStop : smartThenFast(view);
     case "switchover":
     case "fence":
     case "error":
@@ -85,6 +102,14 @@ export function planStop(view: StopView): StopPlan {
       throw new Error(`unknown cause ${String(never)}`);
     }
   }
+}
+
+/** Whether a plan ends PostgreSQL sooner than what is left of a stop that is in that mode. */
+export function isHarder(plan: StopPlan, under: { mode: StopMode; limitMs: number | undefined }): boolean {
+  const first = plan.steps[0];
+  if (!first) return false;
+  if (severity[first.mode] !== severity[under.mode]) return severity[first.mode] > severity[under.mode];
+  return (first.limitMs ?? Number.POSITIVE_INFINITY) < (under.limitMs ?? Number.POSITIVE_INFINITY);
 }
 
 /** Whether a stop that is under way has to become harder, and how. */

@@ -140,6 +140,16 @@ describe("a ServiceAccount", () => {
 });
 
 describe("a Role", () => {
+  test("lets instances read their own pods and no others", () => {
+    const podRule = (instanceNames: string[]) =>
+      buildRole({ ...aCluster(), status: { instanceNames } }, context).rules?.find(
+        ({ resources }) => resources?.[0] === "pods",
+      );
+    expect(podRule(["db-2", "db-1"])).toMatchObject({ verbs: ["get"], resourceNames: ["db-1", "db-2"] });
+    // Without names the rule would mean all pods.
+    expect(podRule([])).toBeUndefined();
+  });
+
   test("lets instances read the secrets of others that concern them", () => {
     const databaseRole = (name: string, cluster: string) => ({
       apiVersion: "postgresql.cnpg.io/v1" as const,

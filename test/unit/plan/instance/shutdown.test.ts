@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { planEscalation, planStop, type StopCause, type StopView } from "../../../../src/plan/instance/shutdown.ts";
+import {
+  isHarder,
+  planEscalation,
+  planStop,
+  type StopCause,
+  type StopView,
+} from "../../../../src/plan/instance/shutdown.ts";
 
 const base: StopView = {
   cause: "signal",
@@ -12,6 +18,7 @@ const base: StopView = {
 describe("planStop", () => {
   test.each<[StopCause, string[], boolean]>([
     ["signal", ["smart", "fast", "immediate"], true],
+    ["forced", ["fast", "immediate"], false],
     ["restart", ["smart", "fast", "immediate"], true],
     ["switchover", ["fast", "immediate"], true],
     ["fence", ["fast", "immediate"], true],
@@ -40,6 +47,27 @@ describe("planStop", () => {
 
   test("a standby gets no checkpoint", () => {
     expect(planStop({ ...base, isPrimary: false }).checkpointMs).toBe(0);
+  });
+});
+
+describe("isHarder", () => {
+  const forced = planStop({ ...base, cause: "forced" });
+  test.each<[string, Parameters<typeof isHarder>[1], boolean]>([
+    ["than a smart stop", { mode: "smart", limitMs: 1_000 }, true],
+    ["than a fast stop with an hour", { mode: "fast", limitMs: 3_600_000 }, true],
+    ["than a fast stop without a limit", { mode: "fast", limitMs: undefined }, true],
+    ["but not than itself", { mode: "fast", limitMs: 900 }, false],
+    ["nor than an immediate stop", { mode: "immediate", limitMs: undefined }, false],
+  ])("a forced stop is harder %s", (_, under, harder) => {
+    expect(isHarder(forced, under)).toBe(harder);
+  });
+
+  test("a failover does not loosen a forced stop", () => {
+    expect(isHarder(planStop({ ...base, cause: "failover" }), { mode: "fast", limitMs: 900 })).toBe(false);
+  });
+
+  test("a standby that is deleted by force stops as always", () => {
+    expect(planStop({ ...base, cause: "forced", isPrimary: false })).toEqual(planStop({ ...base, isPrimary: false }));
   });
 });
 

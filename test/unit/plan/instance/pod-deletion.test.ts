@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { isDeletedByForce, type OwnPod } from "../../../../src/plan/instance/pod-deletion.ts";
+
+test.each<{ about: string; pod: OwnPod; forced: boolean }>([
+  { about: "nobody knows", pod: { kind: "unknown" }, forced: false },
+  { about: "the object is gone", pod: { kind: "gone" }, forced: true },
+  {
+    about: "another pod has the name",
+    pod: { kind: "found", uid: "other", deletionGraceSeconds: undefined },
+    forced: true,
+  },
+  { about: "the pod stays", pod: { kind: "found", uid: "me", deletionGraceSeconds: undefined }, forced: false },
+  { about: "deleted with time to stop", pod: { kind: "found", uid: "me", deletionGraceSeconds: 1800 }, forced: false },
+  { about: "deleted at once", pod: { kind: "found", uid: "me", deletionGraceSeconds: 0 }, forced: true },
+  { about: "deleted with a second", pod: { kind: "found", uid: "me", deletionGraceSeconds: 1 }, forced: true },
+])("a pod that is stopped: $about", ({ pod, forced }) => {
+  expect(isDeletedByForce(pod, "me")).toBe(forced);
+});
