@@ -52,6 +52,8 @@ export const annotations = {
   enableInstancePprof: "alpha.cnpg.io/enableInstancePprof",
   /** Ours: on the primary Lease, JSON of `LeaseVoters` (safety protocol §1.1, §1.4). */
   leaseVoters: "cnpg-ts.dev/voters",
+  /** Ours: on a Backup, the `reconciliationStartedAt` of the start that its pod has accepted. */
+  backupAccepted: "cnpg-ts.dev/backupAccepted",
   /** Seconds without a finished write after which a volume counts as dead; 0 = it is not probed. */
   diskProbeSeconds: "cnpg-ts.dev/diskProbeSeconds",
 } as const;

@@ -35,7 +35,13 @@ export interface PostgresStatus {
   sessionID: string;
   isPodReady: boolean;
   /** What only our own instance manager tells. */
-  cnpgTs?: LeaseReport;
+  cnpgTs?: LeaseReport & BackupReport;
+}
+
+/** The backups that an instance is taking. */
+export interface BackupReport {
+  /** UIDs of the Backup objects, up to the moment when their end is written; absent from an older instance manager. */
+  backups?: readonly string[];
 }
 
 /** The primary Lease as an instance sees it. */

@@ -1,5 +1,5 @@
 import { Agent, type ErrorEvent, WebSocket } from "undici";
-import type { ContainerRef, ExecResult, PodExec } from "../ports/pod-exec.ts";
+import { type ContainerRef, ExecError, type ExecResult, type PodExec } from "../ports/pod-exec.ts";
 import type { KubeConnection } from "./connection.ts";
 import { execChannels, readExecStatus } from "./exec-status.ts";
 
@@ -27,11 +27,15 @@ export function createPodExec(connection: KubeConnection): PodExec {
         ...(token ? { headers: { authorization: `Bearer ${token}` } } : {}),
       });
       const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      // Nothing is run before the session is open.
+      let isOpen = false;
+      socket.addEventListener("open", () => (isOpen = true));
       try {
         return await readSession(socket, ends);
       } catch (cause) {
         const text = cause instanceof Error ? cause.message : String(cause);
-        throw new Error(`${command[0]} in pod ${target.namespace}/${target.pod}: ${text}`, { cause });
+        const mayHaveRun = isOpen || ends.aborted;
+        throw new ExecError(`${command[0]} in pod ${target.namespace}/${target.pod}: ${text}`, { mayHaveRun, cause });
       } finally {
         socket.close();
         await dispatcher.destroy();

@@ -12,9 +12,21 @@ export interface ExecResult {
   exitCode: number;
 }
 
+/** It is not known how a program in a container ended. */
+export class ExecError extends Error {
+  override readonly name = "ExecError";
+  /** False when it is certain that the program was not run. */
+  readonly mayHaveRun: boolean;
+
+  constructor(message: string, options: { mayHaveRun: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.mayHaveRun = options.mayHaveRun;
+  }
+}
+
 /** Runs programs in containers. */
 export interface PodExec {
-  /** Rejects when it is not known how the program ended. @default timeoutMs 30000 */
+  /** Rejects with an ExecError when it is not known how the program ended. @default timeoutMs 30000 */
   run(
     target: ContainerRef,
     command: readonly string[],

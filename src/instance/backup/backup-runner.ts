@@ -12,6 +12,7 @@ import {
   type CompletedBackup,
   formatSeconds,
   inTreeRunning,
+  isBackupOf,
   isBackupOver,
   lastBackupFailed,
   planBackupStart,
@@ -68,6 +69,9 @@ export class BackupRunner {
         `Backup ${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
       );
     }
+    if (!isBackupOf(backup, context.settings.podName)) {
+      return textAnswer(409, `Backup ${name} is taken by ${backup.status?.instanceID?.podName ?? "another pod"}`);
+    }
     const start = planBackupStart(cluster, backup);
     if (start.kind === "refuse") return textAnswer(start.status, start.message);
     const uid = backup.metadata.uid ?? name;
@@ -76,6 +80,11 @@ export class BackupRunner {
     this.#running.set(uid, run);
     run.catch((error: unknown) => context.logger.error("A backup ended unexpectedly", { backup: name, error }));
     return textAnswer(200, "OK");
+  }
+
+  /** UIDs of the Backups that are being taken, up to the moment when their end is written. */
+  running(): readonly string[] {
+    return [...this.#running.keys()];
   }
 
   /** Gives up what runs; a backup that is not complete is none. */
@@ -88,15 +97,22 @@ export class BackupRunner {
     const { context, events } = this.#deps;
     const { signal } = this.#closing;
     const logger = context.logger.child({ logger: "backup", backupName: backup.metadata.name });
-    const record = new BackupRecord(backup, { kube: context.kube, clock: context.clock, logger, events });
+    const { podName } = context.settings;
+    const record = new BackupRecord(backup, { podName, kube: context.kube, clock: context.clock, logger, events });
     record.event("Normal", "Starting", "Backup started");
     let done: CompletedBackup;
     try {
       await this.#tell(backupStarted);
-      done = await (start.kind === "plugin"
-        ? runPluginBackup(context, this.#deps.plugins, { ...start, cluster, backup, signal })
-        : this.#runInTree(record, start));
+      done = await whileWanted(record, signal, (stop) =>
+        start.kind === "plugin"
+          ? runPluginBackup(context, this.#deps.plugins, { ...start, cluster, backup, signal: stop })
+          : this.#runInTree(record, start, stop),
+      );
     } catch (error) {
+      if (error instanceof Unwanted) {
+        logger.warning("Backup given up", { reason: error.message });
+        return;
+      }
       const message = error instanceof Error ? error.message : String(error);
       logger.error("Backup failed", { error });
       // The end of this process: the operator sees it by the session that is gone, and nothing can be written any more.
@@ -105,21 +121,26 @@ export class BackupRunner {
       return;
     }
     logger.info("Backup completed", { backupId: done.backupId });
-    await record.write((status) => backupCompleted(status, done, context.clock.now()), signal);
-    record.event("Normal", "Completed", "Backup completed");
-    await this.#tell(backupSucceeded);
+    const isTold = await record.write((status) => backupCompleted(status, done, context.clock.now()), signal);
+    if (isTold) {
+      record.event("Normal", "Completed", "Backup completed");
+      await this.#tell(backupSucceeded);
+    }
     await this.#refresh(cluster, start, done).catch((error: unknown) =>
       logger.warning("What can be restored could not be brought up to date", { error }),
     );
   }
 
-  async #runInTree(record: BackupRecord, start: Runnable & { kind: "inTree" }): Promise<CompletedBackup> {
+  async #runInTree(
+    record: BackupRecord,
+    start: Runnable & { kind: "inTree" },
+    signal: AbortSignal,
+  ): Promise<CompletedBackup> {
     const { context } = this.#deps;
-    const { signal } = this.#closing;
     const backupName = backupNameOf(context.clock.now());
     const { archive } = start;
     const isWanted = await record.write((status) => inTreeRunning(status, archive, backupName), signal);
-    if (!isWanted) throw new Error("the Backup object is gone or over");
+    if (!isWanted) throw new Unwanted("the Backup object is gone, over or another pod's");
     await waitForArchiving(context, signal);
     const [{ runInTreeBackup }, { places }] = await Promise.all([import("./in-tree-run.ts"), this.#deps.inTree()]);
     return runInTreeBackup(context, places, { archive, backupName, signal });
@@ -127,7 +148,8 @@ export class BackupRunner {
 
   async #failed(record: BackupRecord, message: string): Promise<void> {
     const { clock } = this.#deps.context;
-    await record.write((status) => backupFailed(status, message, clock.now()), this.#closing.signal);
+    const isTold = await record.write((status) => backupFailed(status, message, clock.now()), this.#closing.signal);
+    if (!isTold) return;
     record.event("Warning", "Failed", `Backup failed: ${message}`);
     await this.#tell(lastBackupFailed(message), { lastFailedBackup: formatSeconds(clock.now()) });
   }
@@ -168,5 +190,31 @@ export class BackupRunner {
 
   #newsSignal(): AbortSignal {
     return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(newsLimitMs)]);
+  }
+}
+
+/** The backup is not this pod's to take any more. */
+class Unwanted extends Error {}
+
+/** Does the work for as long as the backup is this pod's: two pods must not take one Backup. */
+async function whileWanted<T>(
+  record: BackupRecord,
+  signal: AbortSignal,
+  work: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const done = new AbortController();
+  const unwanted = new AbortController();
+  const watch = record.untilTaken(AbortSignal.any([signal, done.signal])).then(
+    (reason) => unwanted.abort(new Unwanted(reason)),
+    // The work ended, or the process does.
+    () => undefined,
+  );
+  try {
+    return await work(AbortSignal.any([signal, unwanted.signal]));
+  } catch (error) {
+    throw unwanted.signal.aborted ? unwanted.signal.reason : error;
+  } finally {
+    done.abort();
+    await watch;
   }
 }

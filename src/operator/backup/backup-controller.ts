@@ -1,7 +1,8 @@
-import { backupPhases, isBackupDone } from "../../api/backup-phases.ts";
+import { backupPhases, isBackupDone, isBackupExecuting } from "../../api/backup-phases.ts";
 import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
+import { annotations } from "../../api/labels.ts";
 import { resources } from "../../kube/resources.ts";
 import {
   type BackupDecision,
@@ -48,7 +49,10 @@ export function createBackupReconciler(options: BackupReconcilerOptions) {
     const [namespace = "", name = ""] = key.split("/");
     const backup = options.stores.backups.get({ namespace, name });
     // Most Backups have ended: nobody need be asked about them.
-    if (!backup || isBackupDone(backup.status?.phase)) return {};
+    if (!backup || isBackupDone(backup.status?.phase)) {
+      if (backup) options.starter.forget(backup);
+      return {};
+    }
     const cluster = options.stores.clusters.get({ namespace, name: backup.spec.cluster.name });
     const observed = await observe(options, backup, cluster, signal);
     const decision = planBackup(backup, observed, new Date(options.clock.now()));
@@ -68,6 +72,7 @@ async function observe(
     cluster,
     backups: options.stores.backups.list(backup.metadata.namespace),
     instances: cluster ? await options.observer.poll(cluster, signal) : [],
+    start: options.starter.known(backup),
     volumeSnapshots: options.volumeSnapshots,
   };
 }
@@ -82,11 +87,20 @@ interface Step {
 }
 
 async function execute(options: BackupReconcilerOptions, step: Step): Promise<ReconcileResult> {
-  const { backup, cluster, decision, signal } = step;
+  const { backup, cluster, decision, logger, signal } = step;
   switch (decision.kind) {
-    case "leave":
-      if (cluster) await retell(options, step, cluster);
+    case "leave": {
+      const verdict =
+        cluster && decision.taken ? await runHooks(options, "pre", { cluster, backup }, signal) : undefined;
+      if (verdict?.kind === "requeue") return { requeueAfterMs: hookPauseMs(verdict) };
       return decision.requeueAfterMs === undefined ? {} : { requeueAfterMs: decision.requeueAfterMs };
+    }
+    case "ask":
+      logger.info("Telling a pod of a backup whose start was claimed before", {
+        pod: decision.pod,
+        because: decision.because,
+      });
+      return cluster ? await ask(options, step, cluster, backup, decision.pod) : {};
     case "wait":
       if (decision.event) record(options, backup, decision.event);
       await writeStatus(options, backup, decision.status, signal);
@@ -105,52 +119,73 @@ async function execute(options: BackupReconcilerOptions, step: Step): Promise<Re
 
 async function start(
   options: BackupReconcilerOptions,
-  { backup, signal, logger }: Step,
+  step: Step,
   cluster: Cluster,
   decision: BackupDecision & { kind: "start" },
 ): Promise<ReconcileResult> {
-  const isHooked = enabledPlugins(cluster).length > 0;
-  if (isHooked) {
-    const verdict = await options.hooks("pre", { cluster, backup }, signal);
-    if (verdict.kind === "requeue") return { requeueAfterMs: hookPauseMs(verdict) };
-    if (verdict.kind === "terminate") return {};
-  }
+  const { backup, signal } = step;
+  const verdict = await runHooks(options, "pre", { cluster, backup }, signal);
+  if (verdict?.kind === "requeue") return { requeueAfterMs: hookPauseMs(verdict) };
+  if (verdict?.kind === "terminate") return {};
+  const isAgain = isBackupExecuting(backup.status?.phase);
   // An error of an earlier try, or of a definition that has been mended since, is over.
   const started = await writeStatus(options, backup, { ...decision.status, error: undefined }, signal);
+  if (isAgain) options.starter.restarted(backup);
   for (const event of decision.events) record(options, started, event);
   await noteBackupStarted(options, cluster, signal);
-  try {
-    await options.starter.start(started, decision.pod, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    logger.error("The backup could not be started", { error });
-    await fail(options, started, cluster, messageOf(error), signal);
-    return {};
-  }
-  if (isHooked) {
-    const verdict = await options.hooks("post", { cluster, backup: started }, signal);
-    if (verdict.kind === "requeue") return { requeueAfterMs: hookPauseMs(verdict) };
-  }
-  return { requeueAfterMs: startedPauseMs };
+  return ask(options, step, cluster, started, decision.pod);
 }
 
-/**
- * A backup whose start was written down, but perhaps never told to its pod: this operator was not the one that did. Only our
- * own instance managers are told twice; they know a backup by its UID and take it once.
- */
-async function retell(options: BackupReconcilerOptions, step: Step, cluster: Cluster): Promise<void> {
-  const { backup, observed, logger, signal } = step;
-  const pod = backup.status?.instanceID?.podName ?? "";
-  if (backup.status?.phase !== backupPhases.started || options.starter.hasStarted(backup)) return;
+/** How soon an answer that did not come is asked for again, in milliseconds. */
+const unheardPauseMs = 10_000;
+
+async function ask(
+  options: BackupReconcilerOptions,
+  { observed, logger, signal }: Step,
+  cluster: Cluster,
+  backup: Backup,
+  pod: string,
+): Promise<ReconcileResult> {
   const instance = observed.instances.find((it) => it.name === pod);
-  if (instance?.kind !== "answered" || !instance.status.cnpgTs) return;
-  try {
-    await options.starter.start(backup, pod, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    logger.error("The backup could not be started", { error });
-    await fail(options, backup, cluster, messageOf(error), signal);
+  const isOurs = instance?.kind === "answered" && instance.status.cnpgTs !== undefined;
+  const answer = await options.starter.ask(backup, pod, { idempotent: isOurs, signal });
+  switch (answer.kind) {
+    case "refused":
+      logger.error("The backup could not be started", { pod, reason: answer.reason });
+      await fail(options, backup, cluster, answer.reason, signal);
+      return {};
+    case "unheard":
+      logger.warning("No answer came to the start of a backup", { pod, reason: answer.reason });
+      return { requeueAfterMs: unheardPauseMs };
+    case "accepted": {
+      if (!isOurs) await noteAccepted(options, backup, signal);
+      const verdict = await runHooks(options, "post", { cluster, backup }, signal);
+      return { requeueAfterMs: verdict?.kind === "requeue" ? hookPauseMs(verdict) : startedPauseMs };
+    }
   }
+}
+
+/** The next operator must know that an instance manager that can't be asked twice was asked. */
+async function noteAccepted(
+  { api, stores }: BackupReconcilerOptions,
+  backup: Backup,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace = "", name = "", uid } = backup.metadata;
+  const accepted = { [annotations.backupAccepted]: backup.status?.reconciliationStartedAt ?? "" };
+  const body = { metadata: { uid, annotations: accepted } };
+  stores.backups.observeWrite(
+    await api.patch(resources.backups, { namespace, name }, { type: "merge", body }, { signal }),
+  );
+}
+
+async function runHooks(
+  options: BackupReconcilerOptions,
+  stage: "pre" | "post",
+  objects: { cluster: Cluster; backup: Backup },
+  signal: AbortSignal,
+): Promise<HookVerdict | undefined> {
+  return enabledPlugins(objects.cluster).length > 0 ? options.hooks(stage, objects, signal) : undefined;
 }
 
 async function fail(
@@ -198,8 +233,4 @@ function record({ events }: BackupReconcilerOptions, backup: Backup, event: Back
   const { namespace = "", name = "", uid = "" } = backup.metadata;
   const target = { apiVersion: "postgresql.cnpg.io/v1", kind: "Backup", namespace, name, uid };
   events.record(target, event);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,9 @@
 // The controllers of Backups and ScheduledBackups, with what wakes them.
-import { isBackupDone, isBackupExecuting, scheduledBackupLabels } from "../../api/backup-phases.ts";
+import { isBackupDone, isBackupExecuting } from "../../api/backup-phases.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { labels } from "../../api/labels.ts";
+import { isChildOf } from "../../plan/backup/plan-scheduled-backup.ts";
 import type { HookVerdict } from "../../plan/cluster/plugins.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
@@ -95,8 +96,8 @@ function subscribe(
   return [
     stores.backups.subscribe(({ object }) => {
       wakeBackup(keyOf(object));
-      const schedule = object.metadata.labels?.[scheduledBackupLabels.scheduledBackup];
-      if (schedule) wakeSchedule(`${object.metadata.namespace}/${schedule}`);
+      const schedules = stores.scheduledBackups.list(object.metadata.namespace);
+      for (const schedule of schedules.filter((it) => isChildOf(object, it))) wakeSchedule(keyOf(schedule));
       // Its successor need not wait for its own next look.
       if (isBackupDone(object.status?.phase)) {
         for (const next of ofCluster(object.metadata.namespace, object.spec.cluster.name)) wakeBackup(keyOf(next));

@@ -1,9 +1,8 @@
-import { scheduledBackupLabels } from "../../api/backup-phases.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { ScheduledBackup } from "../../api/generated/scheduledbackup.ts";
 import { resources } from "../../kube/resources.ts";
 import type { BackupEvent } from "../../plan/backup/plan-backup.ts";
-import { planScheduledBackup, type ScheduledBackupStatus } from "../../plan/backup/plan-scheduled-backup.ts";
+import { isChildOf, planScheduledBackup, type ScheduledBackupStatus } from "../../plan/backup/plan-scheduled-backup.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import { isKubeError, type KubeApi } from "../../ports/kube-api.ts";
@@ -68,7 +67,7 @@ async function create(
     if (!isKubeError(error, "alreadyExists")) throw error;
     const live = await api.get(resources.backups, { namespace, name }, { signal });
     stores.backups.observeWrite(live);
-    if (live.metadata.labels?.[scheduledBackupLabels.scheduledBackup] === scheduled.metadata.name) return;
+    if (isChildOf(live, scheduled)) return;
     const message = `Backup ${name} exists and belongs to somebody else; this time is passed over`;
     record(options, scheduled, { type: "Warning", reason: "BackupAdoptionRefused", message });
   }

@@ -6,6 +6,7 @@ import { imageMajor } from "../../postgres/image-version.ts";
 import type { PolledInstance } from "../cluster/observed.ts";
 import { formatSeconds } from "../cluster/timestamps.ts";
 import { choosePod, containerId } from "./choose-pod.ts";
+import { judgeStart, type StartKnowledge } from "./judge-start.ts";
 import { backupMethod, findObstacle } from "./prerequisites.ts";
 import { findPredecessor } from "./queue.ts";
 import { judgeStarted } from "./still-valid.ts";
@@ -22,6 +23,7 @@ export interface ObservedBackup {
   backups: readonly Backup[];
   /** Active instances of the cluster, asked in this pass. */
   instances: readonly PolledInstance[];
+  start: StartKnowledge;
   volumeSnapshots: boolean;
 }
 
@@ -33,8 +35,10 @@ export interface BackupEvent {
 
 /** What is to be done about a Backup. */
 export type BackupDecision =
-  /** Nothing, until something changes or the time has passed. */
-  | { kind: "leave"; requeueAfterMs?: number; because: string }
+  /** Nothing, until something changes or the time has passed; `taken` = its pod is taking it. */
+  | { kind: "leave"; requeueAfterMs?: number; because: string; taken?: boolean }
+  /** Its pod, which may not know of it, is to be told. */
+  | { kind: "ask"; pod: string; because: string }
   /** It can't be taken now. */
   | { kind: "wait"; status: Partial<BackupStatus>; event?: BackupEvent; requeueAfterMs: number; because: string }
   /** The definition is wrong; whoever mends it starts a new pass. */
@@ -45,7 +49,7 @@ export type BackupDecision =
   | { kind: "start"; pod: string; status: Partial<BackupStatus>; events: readonly BackupEvent[] };
 
 /** Pauses of the reference, in milliseconds. */
-const pauses = { cluster: 30_000, others: 10_000, pod: 30_000, running: 600_000, starting: 30_000 } as const;
+const pauses = { cluster: 30_000, others: 10_000, pod: 30_000, running: 600_000 } as const;
 
 /** Decides about one Backup (reference: backups §4.3). */
 export function planBackup(backup: Backup, observed: ObservedBackup, now: Date): BackupDecision {
@@ -69,9 +73,14 @@ export function planBackup(backup: Backup, observed: ObservedBackup, now: Date):
     return { kind: "fail", message: obstacle.message, event };
   }
   if (isBackupExecuting(phase)) return planStarted(backup, cluster, observed, now);
-  if (phase === backupPhases.walArchivingFailing || phase === backupPhases.finalizing) {
-    return { kind: "leave", requeueAfterMs: pauses.starting, because: `its phase is ${phase}` };
+  if (phase === backupPhases.walArchivingFailing) {
+    // Written by instance managers that are not ours, after their last try: nothing comes after it by itself.
+    return {
+      kind: "fail",
+      message: "WAL archiving does not work: see the condition ContinuousArchiving of the cluster",
+    };
   }
+  if (phase === backupPhases.finalizing) return { kind: "fail", message: noSnapshots };
   const predecessor = findPredecessor(backup, observed.backups);
   if (predecessor) {
     const because = `backup ${predecessor.metadata.name} of the same cluster comes first`;
@@ -80,25 +89,55 @@ export function planBackup(backup: Backup, observed: ObservedBackup, now: Date):
   return planStart(backup, cluster, observed, now, []);
 }
 
+/** How often a backup whose pod goes away is begun anew. */
+const restartLimit = 3;
+
 function planStarted(backup: Backup, cluster: Cluster, observed: ObservedBackup, now: Date): BackupDecision {
+  if (backupMethod(backup) === "volumeSnapshot") return { kind: "fail", message: noSnapshots };
   const validity = judgeStarted(backup, cluster, observed.instances);
   switch (validity.kind) {
     case "lost": {
       const event: BackupEvent = { type: "Warning", reason: "InstanceManagerRestarted", message: validity.message };
       return { kind: "fail", message: validity.message, event };
     }
-    case "restart": {
-      const message = `Restarting the backup: ${validity.reason}`;
-      return planStart(backup, cluster, observed, now, [{ type: "Normal", reason: "ReStarting", message }]);
+    case "replaced":
+      return planReplaced(backup, cluster, observed, now, validity.reason);
+    case "running": {
+      if (backup.status?.phase === backupPhases.running) return taken("its pod takes it and writes what becomes of it");
+      const start = judgeStart(backup, validity.instance, observed.start, now);
+      if (start.kind === "told") return taken(start.because);
+      if (start.kind === "wait") return { kind: "leave", requeueAfterMs: start.afterMs, because: start.because };
+      return start.kind === "ask" ? { ...start, pod: validity.instance.name } : start;
     }
-    case "running":
-      return {
-        kind: "leave",
-        requeueAfterMs: pauses.running,
-        because: "its pod takes it and writes what becomes of it",
-      };
   }
 }
+
+function taken(because: string): BackupDecision {
+  return { kind: "leave", taken: true, requeueAfterMs: pauses.running, because };
+}
+
+/**
+ * A backup that has not got as far as to write data is begun anew elsewhere. One that has is failed, with its half of the data: those
+ * behind it must not wait for what may happen again, and its own schedule makes the next one.
+ */
+function planReplaced(
+  backup: Backup,
+  cluster: Cluster,
+  observed: ObservedBackup,
+  now: Date,
+  reason: string,
+): BackupDecision {
+  if (backup.status?.phase === backupPhases.running)
+    return { kind: "fail", message: `the backup was cut off: ${reason}` };
+  if (observed.start.restarts >= restartLimit) {
+    return { kind: "fail", message: `the backup was begun anew ${restartLimit} times, and again ${reason}` };
+  }
+  const message = `Restarting the backup: ${reason}`;
+  return planStart(backup, cluster, observed, now, [{ type: "Normal", reason: "ReStarting", message }]);
+}
+
+const noSnapshots =
+  "backups by volume snapshots are not supported by this operator: use method plugin or barmanObjectStore";
 
 function planStart(
   backup: Backup,
@@ -108,11 +147,7 @@ function planStart(
   events: readonly BackupEvent[],
 ): BackupDecision {
   const method = backupMethod(backup);
-  if (method === "volumeSnapshot") {
-    const message =
-      "backups by volume snapshots are not supported by this operator: use method plugin or barmanObjectStore";
-    return { kind: "fail", message };
-  }
+  if (method === "volumeSnapshot") return { kind: "fail", message: noSnapshots };
   const choice = choosePod(backup, cluster, observed.instances);
   if (choice.kind === "none") {
     return wait(pauses.pod, choice.reason, { type: "Normal", reason: choice.event, message: choice.reason });

@@ -4,6 +4,7 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import type { ScheduledBackup } from "../../api/generated/scheduledbackup.ts";
 import { labels } from "../../api/labels.ts";
 import { formatSeconds } from "../cluster/timestamps.ts";
+import { scheduledBackupName, scheduleLabel } from "./backup-names.ts";
 import type { BackupEvent } from "./plan-backup.ts";
 import { nextSlot } from "./schedule.ts";
 
@@ -116,12 +117,12 @@ function buildBackup(scheduled: ScheduledBackup, cluster: Cluster | undefined, s
     apiVersion: "postgresql.cnpg.io/v1",
     kind: "Backup",
     metadata: {
-      name: `${metadata.name}-${slot.toISOString().slice(0, 19).replaceAll(/\D/g, "")}`,
+      name: scheduledBackupName(metadata.name ?? "", slot),
       ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
       labels: {
-        [labels.cluster]: spec.cluster.name,
+        [labels.cluster]: scheduleLabel(spec.cluster.name),
         [scheduledBackupLabels.immediate]: String(immediate),
-        [scheduledBackupLabels.scheduledBackup]: metadata.name ?? "",
+        [scheduledBackupLabels.scheduledBackup]: scheduleLabel(metadata.name ?? ""),
       },
       ...(deadline === undefined ? {} : { annotations: { [deadlineAnnotation]: deadline } }),
       ...(owner ? { ownerReferences: [owner] } : {}),
@@ -139,6 +140,9 @@ function ownerOf(scheduled: ScheduledBackup, cluster: Cluster | undefined) {
   return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-function isChildOf(backup: Backup, scheduled: ScheduledBackup): boolean {
-  return backup.metadata.labels?.[scheduledBackupLabels.scheduledBackup] === scheduled.metadata.name;
+/** Whether a Backup was made for the schedule. */
+export function isChildOf(backup: Backup, scheduled: ScheduledBackup): boolean {
+  return (
+    backup.metadata.labels?.[scheduledBackupLabels.scheduledBackup] === scheduleLabel(scheduled.metadata.name ?? "")
+  );
 }

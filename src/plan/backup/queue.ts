@@ -1,9 +1,10 @@
 import { backupPhases, isBackupDone, isBackupExecuting } from "../../api/backup-phases.ts";
 import type { Backup } from "../../api/generated/backup.ts";
+import { annotations } from "../../api/labels.ts";
 
 /**
  * The Backup of the same cluster that has to end before this one may start; backups of one cluster are taken one by one,
- * the oldest first. One whose definition is wrong keeps nobody waiting.
+ * the oldest first. One that nothing happens to by itself keeps nobody waiting: a wrong definition, one that a person holds back.
  */
 export function findPredecessor(backup: Backup, all: readonly Backup[]): Backup | undefined {
   const others = all.filter(
@@ -17,7 +18,8 @@ export function findPredecessor(backup: Backup, all: readonly Backup[]): Backup 
 
 function isWaiting({ status, metadata }: Backup): boolean {
   const phase = status?.phase;
-  return !isBackupDone(phase) && phase !== backupPhases.invalid && !metadata.deletionTimestamp;
+  const isHeld = metadata.annotations?.[annotations.reconciliationLoop] === "disabled";
+  return !isBackupDone(phase) && phase !== backupPhases.invalid && !metadata.deletionTimestamp && !isHeld;
 }
 
 function compareAge(a: Backup, b: Backup): number {

@@ -5,9 +5,9 @@ import { backupTarget, containerId } from "./choose-pod.ts";
 
 /** What became of a backup that was started (reference: backups §4.6). */
 export type Validity =
-  | { kind: "running" }
-  /** Its pod or container is gone, and with it whoever took it: it begins anew. */
-  | { kind: "restart"; reason: string }
+  | { kind: "running"; instance: PolledInstance }
+  /** Its pod or container is gone, and with it whoever took it. */
+  | { kind: "replaced"; reason: string }
   /** The container lives but forgot it. */
   | { kind: "lost"; message: string };
 
@@ -15,18 +15,18 @@ export function judgeStarted(backup: Backup, cluster: Cluster, instances: readon
   const noted = backup.status?.instanceID;
   const podName = noted?.podName ?? "";
   const instance = instances.find((it) => it.name === podName);
-  if (!instance) return { kind: "restart", reason: `pod ${podName || "of the backup"} is gone` };
+  if (!instance) return { kind: "replaced", reason: `pod ${podName || "of the backup"} is gone` };
   if (noted?.ContainerID !== containerId(instance.pod)) {
-    return { kind: "restart", reason: `the container of pod ${podName} was replaced` };
+    return { kind: "replaced", reason: `the container of pod ${podName} was replaced` };
   }
   if (backupTarget(backup, cluster) === "primary" && cluster.status?.targetPrimary !== podName) {
-    return { kind: "restart", reason: `${podName} is not the primary any more` };
+    return { kind: "replaced", reason: `${podName} is not the primary any more` };
   }
   // Silence says nothing about the backup.
-  if (instance.kind === "silent") return { kind: "running" };
+  if (instance.kind === "silent") return { kind: "running", instance };
   const session = instance.status.sessionID;
   if (session && session !== (noted?.sessionID ?? "")) {
     return { kind: "lost", message: `instance manager was restarted during backup on pod ${podName}` };
   }
-  return { kind: "running" };
+  return { kind: "running", instance };
 }

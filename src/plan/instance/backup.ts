@@ -117,6 +117,12 @@ export function isBackupOver(backup: Backup): boolean {
   return backup.status?.phase === "completed" || backup.status?.phase === "failed";
 }
 
+/** Whether a Backup is this pod's to take and to write about; one that names no pod was started by hand. */
+export function isBackupOf(backup: Backup, podName: string): boolean {
+  const noted = backup.status?.instanceID?.podName;
+  return noted === undefined || noted === podName;
+}
+
 type Condition = Pick<NonNullable<ClusterStatus["conditions"]>[number], "type" | "status" | "reason" | "message">;
 
 const lastBackup = (status: "True" | "False", reason: string, message: string): Condition => ({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Backup } from "../../../src/api/generated/backup.ts";
 import type { ScheduledBackup } from "../../../src/api/generated/scheduledbackup.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import type { ContainerRef, ExecResult } from "../../../src/ports/pod-exec.ts";
+import { type ContainerRef, ExecError, type ExecResult } from "../../../src/ports/pod-exec.ts";
 import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
 
 let world: World;
@@ -76,6 +76,14 @@ const setStatus = (name: string, body: Backup["status"]) =>
     { type: "merge", body: { status: body } },
     { subresource: "status" },
   );
+/** Makes the standby one of our own instances. */
+const ours = (fields: object) => {
+  const standby = scene.node.instances.get("c-2");
+  if (standby) standby.override = { isWalReceiverActive: true, cnpgTs: fields };
+};
+/** Whether the operator has decided something for this reason. */
+const decided = (because: string) =>
+  operator.logs.records.some(({ fields }) => String(fields["because"] ?? "").includes(because));
 const reasons = async (name: string) =>
   (await scene.events()).filter((it) => it.involvedObject.name === name).map((it) => it.reason);
 
@@ -146,15 +154,106 @@ describe("a Backup", () => {
   });
 
   it("is told to the pod by the next operator when the last one ended in between", async () => {
+    ours({ backups: [] });
     await create("handed");
-    await eventually(() => timesAsked("handed")).toBe(1);
+    await eventually(() => timesAsked("handed")).toBeGreaterThanOrEqual(1);
     await operator.stop();
     asked = [];
-    const standby = scene.node.instances.get("c-2");
-    if (standby) standby.override = { isWalReceiverActive: true, cnpgTs: {} };
     operator = start();
-    await eventually(() => timesAsked("handed")).toBe(1);
+    await eventually(() => timesAsked("handed")).toBeGreaterThanOrEqual(1);
     await setStatus("handed", { phase: "completed" });
+  });
+});
+
+describe("a Backup whose start nobody can confirm", () => {
+  const lost = (mayHaveRun: boolean) => () => {
+    throw new ExecError("the connection was cut", { mayHaveRun });
+  };
+
+  it("is asked for again in an instance of ours, until it lists it", async () => {
+    ours({ backups: [] });
+    answer = lost(true);
+    await create("cut");
+    await eventually(() => timesAsked("cut")).toBeGreaterThanOrEqual(4);
+    expect(await phase("cut")).toBe("started");
+    const uid = (await scene.find(resources.backups, "cut"))?.metadata.uid ?? "";
+    ours({ backups: [uid] });
+    await eventually(() => decided("takes it")).toBe(true);
+    await setStatus("cut", { phase: "completed" });
+  });
+
+  it("is not asked for twice elsewhere when the question may have arrived, nor failed", async () => {
+    answer = lost(true);
+    await create("quiet");
+    await eventually(() => timesAsked("quiet")).toBe(1);
+    await setStatus("quiet", { error: "look again" });
+    await eventually(() => decided("it may be taking the backup")).toBe(true);
+    expect(await phase("quiet")).toBe("started");
+    expect(timesAsked("quiet")).toBe(1);
+    await setStatus("quiet", { phase: "completed" });
+  });
+
+  it("is asked for by the next operator once the last one cannot be about to, and by no third one", async () => {
+    await operator.stop();
+    await create("claimed");
+    const startedAt = `${new Date(Date.now() - 180_000).toISOString().slice(0, 19)}Z`;
+    const session = scene.node.instances.get("c-2")?.status?.sessionID ?? "";
+    const instanceID = { podName: "c-2", ContainerID: "", sessionID: session };
+    await setStatus("claimed", { phase: "started", reconciliationStartedAt: startedAt, instanceID });
+    operator = start();
+    await eventually(() => timesAsked("claimed")).toBe(1);
+    const noted = async () =>
+      (await scene.find(resources.backups, "claimed"))?.metadata.annotations?.["cnpg-ts.dev/backupAccepted"];
+    await eventually(noted).toBe(startedAt);
+    await operator.stop();
+    operator = start();
+    await eventually(() => decided("has accepted it")).toBe(true);
+    expect(timesAsked("claimed")).toBe(1);
+    await setStatus("claimed", { phase: "completed" });
+  });
+});
+
+describe("a Backup that runs", () => {
+  it("fails when its pod is killed, and the next one begins", async () => {
+    await create("nightly");
+    await eventually(() => phase("nightly")).toBe("started");
+    await setStatus("nightly", { phase: "running" });
+    await create("behind");
+    await eventually(() => phase("behind")).toBe("pending");
+    await scene.node.killPod("c-2");
+    await eventually(() => phase("nightly")).toBe("failed");
+    expect((await status("nightly"))?.error).toContain("pod c-2 is gone");
+    await eventually(() => phase("behind")).toBe("started");
+    await setStatus("behind", { phase: "completed" });
+    await scene.waitHealthy("c", 2, 60_000);
+  });
+
+  it("fails when the pod is back in another container", async () => {
+    await create("swapped");
+    await eventually(() => phase("swapped")).toBe("started");
+    const noted = (await status("swapped"))?.instanceID;
+    await setStatus("swapped", { phase: "running", instanceID: { ...noted, ContainerID: "containerd://before" } });
+    await eventually(() => phase("swapped")).toBe("failed");
+    expect((await status("swapped"))?.error).toContain("was replaced");
+  });
+
+  it("frees a cluster that is to be recovered from it as soon as it has ended", async () => {
+    await create("source");
+    await eventually(() => phase("source")).toBe("started");
+    await scene.create("copy", {
+      instances: 1,
+      bootstrap: { recovery: { backup: { name: "source" } } },
+      backup: { barmanObjectStore: { ...store, serverName: "copy" } },
+    });
+    await scene.waitStatus("copy", "a phase", (it) => it.phase !== undefined);
+    expect(await scene.find(resources.jobs, "copy-1-full-recovery")).toBeUndefined();
+    await setStatus("source", {
+      phase: "completed",
+      backupId: "20261130T100000",
+      serverName: "c",
+      ...store,
+    });
+    await scene.waitHealthy("copy", 1, 60_000);
   });
 });
 
@@ -186,6 +285,25 @@ describe("a ScheduledBackup", () => {
       async () => (await scene.find(resources.scheduledBackups, "now"))?.status?.nextScheduleTime,
     ).toMatch(/^\d{4}-01-01T00:00:00Z$/);
     expect(await children("now")).toHaveLength(1);
+  });
+
+  it("whose name is too long for a label finds its children all the same", async () => {
+    const name = `weekly-${"x".repeat(80)}`;
+    await schedule(name, { immediate: true });
+    const made = async () =>
+      (await world.api.list(resources.backups, { namespace: scene.namespace })).filter((it) =>
+        it.metadata.name?.startsWith(name),
+      );
+    await eventually(async () => (await made()).length).toBe(1);
+    await eventually(
+      async () => (await scene.find(resources.scheduledBackups, name))?.status?.lastScheduleTime,
+    ).toBeDefined();
+    const [child] = await made();
+    await setStatus(child?.metadata.name ?? "", { phase: "completed" });
+    await eventually(
+      async () => (await scene.find(resources.scheduledBackups, name))?.status?.nextScheduleTime,
+    ).toMatch(/^\d{4}-01-01T00:00:00Z$/);
+    expect(await made()).toHaveLength(1);
   });
 
   it("takes one when its time comes, and none while it is suspended", async () => {

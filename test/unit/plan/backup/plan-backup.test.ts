@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Backup } from "../../../../src/api/generated/backup.ts";
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
+import type { StartKnowledge } from "../../../../src/plan/backup/judge-start.ts";
 import { type ObservedBackup, planBackup } from "../../../../src/plan/backup/plan-backup.ts";
 import type { PolledInstance } from "../../../../src/plan/cluster/observed.ts";
 import { answered, aPod, aStatus, primaryStatus, silent } from "../cluster/fixtures.ts";
@@ -44,6 +45,7 @@ const seen = (fields: Partial<ObservedBackup> = {}): ObservedBackup => ({
   cluster: aCluster(),
   backups: [],
   instances: three,
+  start: { accepted: true, restarts: 0 },
   volumeSnapshots: false,
   ...fields,
 });
@@ -117,10 +119,13 @@ describe("planBackup", () => {
     expect(decision).toMatchObject({ kind: "wait", status: { phase: "pending" }, requeueAfterMs: pause });
   });
 
-  it("is not held up by one whose definition is wrong, or that has ended", () => {
+  it("is not held up by one whose definition is wrong, that has ended, or that a person holds back", () => {
     const others = ["invalid backup definition", "completed", "failed"].map((phase, at) =>
       aBackup({}, { phase }, `a${at}`),
     );
+    const held = aBackup({}, undefined, "a9");
+    held.metadata.annotations = { "cnpg.io/reconciliationLoop": "disabled" };
+    others.push(held);
     expect(planBackup(aBackup(), seen({ backups: others }), now).kind).toBe("start");
   });
 
@@ -137,6 +142,97 @@ describe("planBackup", () => {
     ["fails when the manager forgot it", { sessionID: "another" }, {}, "fail"],
   ])("a started one %s", (_name, noted, fields, kind) => {
     expect(planBackup(aBackup({}, started(noted)), seen(fields), now).kind).toBe(kind);
+  });
+
+  it.each<[string, Backup["status"], Partial<ObservedBackup>, string]>([
+    ["its pod is gone", { phase: "running" }, { instances: three.slice(0, 2) }, "cut off: pod c-3 is gone"],
+    [
+      "its container was replaced",
+      { phase: "running", ...{ instanceID: { podName: "c-3", ContainerID: "containerd://old" } } },
+      {},
+      "the container of pod c-3 was replaced",
+    ],
+    [
+      "its pod went away too often",
+      {},
+      { instances: three.slice(0, 2), start: { accepted: true, restarts: 3 } },
+      "begun anew 3 times",
+    ],
+    ["it could not archive", { phase: "walArchivingFailing" }, {}, "WAL archiving does not work"],
+    ["another operator was about to finish its snapshots", { phase: "finalizing" }, {}, "volume snapshots"],
+  ])("a Backup that began fails when %s", (_name, status, fields, message) => {
+    const decision = planBackup(aBackup({}, { ...started(), ...status }), seen(fields), now);
+    expect(decision).toMatchObject({ kind: "fail", message: expect.stringContaining(message) });
+  });
+
+  it("a snapshot that another operator began fails with the reason", () => {
+    const backup = aBackup({ method: "volumeSnapshot" }, started());
+    const cluster = aCluster({ backup: { volumeSnapshot: {} } });
+    const decision = planBackup(backup, seen({ cluster, volumeSnapshots: true }), now);
+    expect(decision).toMatchObject({ kind: "fail", message: expect.stringContaining("not supported") });
+  });
+
+  const at = (secondsAgo: number) => ({
+    ...started(),
+    reconciliationStartedAt: new Date(now.getTime() - secondsAgo * 1_000).toISOString(),
+  });
+  const ours = (backups?: string[]) => [
+    ...three.slice(0, 2),
+    standby("c-3", "0/6000000", { cnpgTs: backups ? { backups } : {} }),
+  ];
+  const nobody: StartKnowledge = { accepted: false, restarts: 0 };
+  const lost = (mayHaveRun: boolean): StartKnowledge => ({ ...nobody, unheard: { reason: "cut off", mayHaveRun } });
+  const inTree = { method: "barmanObjectStore" } as const;
+
+  it.each<[string, Partial<Backup["spec"]>, number, PolledInstance[], StartKnowledge, object]>([
+    ["ours that lists it", {}, 5, ours(["uid-b"]), nobody, { kind: "leave", taken: true }],
+    ["ours that does not list it", {}, 5, ours([]), { ...nobody, accepted: true }, { kind: "ask", pod: "c-3" }],
+    [
+      "an older one of ours that accepted",
+      {},
+      5,
+      ours(),
+      { ...nobody, accepted: true },
+      { kind: "leave", taken: true },
+    ],
+    ["an older one of ours that nobody asked", {}, 5, ours(), nobody, { kind: "ask", pod: "c-3" }],
+    ["ours after a lost answer", {}, 5, ours([]), lost(true), { kind: "ask", pod: "c-3" }],
+    [
+      "ours that was asked for long",
+      {},
+      301,
+      ours([]),
+      lost(true),
+      { kind: "fail", message: expect.stringContaining("cut off") },
+    ],
+    ["another's that accepted", {}, 5, three, { ...nobody, accepted: true }, { kind: "leave", taken: true }],
+    ["another's at first", {}, 5, three, nobody, { kind: "leave", requeueAfterMs: 116_000 }],
+    ["another's after a while", {}, 121, three, nobody, { kind: "ask", pod: "c-3" }],
+    ["another's that was not reached", {}, 5, three, lost(false), { kind: "ask", pod: "c-3" }],
+    ["another's that was never reached", {}, 301, three, lost(false), { kind: "fail" }],
+    ["another's that may be taking it", {}, 3_600, three, lost(true), { kind: "leave", requeueAfterMs: 60_000 }],
+    ["another's of yesterday", {}, 86_401, three, lost(true), { kind: "fail" }],
+    ["another's that would say running", inTree, 121, three, lost(true), { kind: "ask", pod: "c-3" }],
+    [
+      "a silent one",
+      {},
+      500,
+      [...three.slice(0, 2), silent(pod("c-3"))],
+      lost(false),
+      { kind: "leave", requeueAfterMs: 30_000 },
+    ],
+  ])("a claimed start: %s", (_name, spec, secondsAgo, instances, start, expected) => {
+    const cluster = aCluster({ backup: { barmanObjectStore: { destinationPath: "s3://b" } } });
+    const decision = planBackup(aBackup(spec, at(secondsAgo)), seen({ cluster, instances, start }), now);
+    expect(decision).toMatchObject(expected);
+  });
+
+  it("a start that the operator before noted as accepted is not repeated", () => {
+    const backup = aBackup({}, at(500));
+    backup.metadata.annotations = { "cnpg-ts.dev/backupAccepted": backup.status?.reconciliationStartedAt ?? "" };
+    expect(planBackup(backup, seen({ start: nobody }), now)).toMatchObject({ kind: "leave", taken: true });
+    backup.metadata.annotations = { "cnpg-ts.dev/backupAccepted": "2026-11-30T09:00:00Z" };
+    expect(planBackup(backup, seen({ start: nobody }), now)).toMatchObject({ kind: "ask" });
   });
 
   it("a started one on the primary begins anew after a change of primary", () => {

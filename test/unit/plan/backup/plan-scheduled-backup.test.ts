@@ -47,6 +47,23 @@ describe("planScheduledBackup", () => {
     });
   });
 
+  it("finds its children by a label, also when its name is too long for one", () => {
+    const long = "nightly-".repeat(31).slice(0, 246);
+    const scheduled = aSchedule({ immediate: true });
+    scheduled.metadata.name = long;
+    const decision = planScheduledBackup(scheduled, observed(), now);
+    if (decision.kind !== "create") throw new Error(decision.kind);
+    const { name = "", labels } = decision.backup.metadata;
+    expect(name.length).toBeLessThanOrEqual(253);
+    expect(name).toMatch(/^nightly-.*-[0-9a-f]{8}-20261130100030$/);
+    const label = labels?.["cnpg.io/scheduled-backup"] ?? "";
+    expect(label).toMatch(/^(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+    const made = { ...decision.backup, status: { phase: "running" } };
+    expect(planScheduledBackup(scheduled, observed({ backups: [made] }), now)).toMatchObject({ kind: "leave" });
+    const other = { ...scheduled, metadata: { ...scheduled.metadata, name: `${long.slice(0, -1)}z` } };
+    expect(planScheduledBackup(other, observed({ backups: [made] }), now).kind).toBe("create");
+  });
+
   it("takes one at once when asked to, and only once", () => {
     const decision = planScheduledBackup(aSchedule({ immediate: true }), observed(), now);
     expect(decision).toMatchObject({
