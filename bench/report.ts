@@ -1,7 +1,13 @@
+/** What the command line says beside the number of runs. */
+export interface BenchOptions {
+  /** Megabytes of the database that is backed up and restored. */
+  sizeMb: number;
+}
+
 /** A measurement that can be asked for by name. */
 export interface Bench {
   readonly about: string;
-  run(runs: number): Promise<void>;
+  run(runs: number, options: BenchOptions): Promise<void>;
 }
 
 /** One figure of ours beside the peer's. */
