@@ -2,7 +2,11 @@ const mostParts = 10_000;
 const leastPartBytes = 5 * 1024 ** 2;
 /** An archive's size may not exceed it, whatever is asked. */
 const mostArchiveBytes = 1024 ** 4;
-const defaultArchiveBytes = 100 * 1024 ** 3;
+/**
+ * A quarter of what Barman's tool takes: so all parts are of the least size, and memory does not grow with the database.
+ * PostgreSQL's own files have 1 GiB, and an archive takes whole files, so twice this size is never reached.
+ */
+const defaultArchiveBytes = 24 * 1024 ** 3;
 /** What a cluster may grow by while it is copied, beside doubling. */
 const expectedMarginBytes = 4 * 1024 ** 3;
 /** Bytes of parts that may be on their way at once. */

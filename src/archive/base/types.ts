@@ -43,7 +43,7 @@ export interface BaseBackupRequest extends ArchivePlace {
   /** Parts under way at once. @default 2 */
   jobs?: number | undefined;
   tags?: Readonly<Record<string, string>> | undefined;
-  /** Compressed bytes after which the next file begins a new archive. @default 100 GiB */
+  /** Compressed bytes after which the next file begins a new archive; more than the default takes more memory. @default 24 GiB */
   maxArchiveBytes?: number | undefined;
   /** Least bytes of a part. @default 5 MiB */
   minPartBytes?: number | undefined;

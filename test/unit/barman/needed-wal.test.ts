@@ -65,8 +65,12 @@ test("a backup.info without an end tells nothing", () => {
 });
 
 test("parts are large enough for the archive and small enough for memory", () => {
-  expect(chooseUploadSizes().partBytes).toBe(21_474_836);
-  expect(chooseUploadSizes({ jobs: 8 }).concurrency).toBe(2);
+  // Whatever the size of the database: memory is bounded, and twice an archive fits into the parts.
+  const sizes = chooseUploadSizes({ expectedBytes: 50 * 1024 ** 4, jobs: 8 });
+  expect(sizes).toEqual({ archiveBytes: 24 * 1024 ** 3, partBytes: 5 * 1024 ** 2, concurrency: 8 });
+  expect(sizes.partBytes * 10_000).toBeGreaterThan(2 * sizes.archiveBytes);
+  const asBarman = { maxArchiveBytes: 100 * 1024 ** 3, jobs: 8 };
+  expect(chooseUploadSizes(asBarman)).toMatchObject({ partBytes: 21_474_836, concurrency: 2 });
   expect(chooseUploadSizes({ expectedBytes: 10 * 1024 ** 3, jobs: 8 })).toMatchObject({
     partBytes: 5 * mebibyte,
     concurrency: 8,
