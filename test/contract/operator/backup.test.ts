@@ -178,6 +178,7 @@ describe("a Backup whose start nobody can confirm", () => {
     expect(await phase("cut")).toBe("started");
     const uid = (await scene.find(resources.backups, "cut"))?.metadata.uid ?? "";
     ours({ backups: [uid] });
+    await setStatus("cut", { error: "look again" });
     await eventually(() => decided("takes it")).toBe(true);
     await setStatus("cut", { phase: "completed" });
   });
@@ -187,7 +188,7 @@ describe("a Backup whose start nobody can confirm", () => {
     await create("quiet");
     await eventually(() => timesAsked("quiet")).toBe(1);
     await setStatus("quiet", { error: "look again" });
-    await eventually(() => decided("it may be taking the backup")).toBe(true);
+    await eventually(() => decided("is about to be told of it")).toBe(true);
     expect(await phase("quiet")).toBe("started");
     expect(timesAsked("quiet")).toBe(1);
     await setStatus("quiet", { phase: "completed" });
