@@ -165,12 +165,22 @@ class Judge {
     const found = this.look(secret);
     const target = { secret, authority, leaf };
     if (found.kind === "absent") {
-      this.plan.actions.push({ kind: "createLeaf", ...target, reason: `secret ${secret} does not exist` });
+      if (this.canSign(authority))
+        this.plan.actions.push({ kind: "createLeaf", ...target, reason: `secret ${secret} does not exist` });
       return;
     }
     if (found.kind === "unreadable") return this.unreadable(secret, found.reason);
     const cause = this.expiry(found) ?? found.problem ?? checkNames(found.dnsNames, leaf);
-    if (cause) this.plan.actions.push({ kind: "renewLeaf", ...target, reason: `certificate of ${secret} ${cause}` });
+    if (cause && this.canSign(authority))
+      this.plan.actions.push({ kind: "renewLeaf", ...target, reason: `certificate of ${secret} ${cause}` });
+  }
+
+  /** Whether an authority signs, or will once the plan so far is carried out; that it lacks its key is told. */
+  private canSign(authority: string): boolean {
+    if (this.plan.actions.some((it) => it.kind === "createAuthority" && it.secret === authority)) return true;
+    const found = this.look(authority);
+    this.signingKey(authority);
+    return found.kind === "present" && found.hasKey;
   }
 
   provided(secret: string) {
@@ -220,7 +230,8 @@ class Judge {
   }
 
   private fail(message: string) {
-    this.plan.failures.push(`cluster ${this.cluster}: ${message}`);
+    const failure = `cluster ${this.cluster}: ${message}`;
+    if (!this.plan.failures.includes(failure)) this.plan.failures.push(failure);
   }
 
   private look(secret: string): ObservedCertificate {

@@ -1,3 +1,4 @@
+import { secretNames } from "../../../src/api/cluster-facts.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { Job, PersistentVolumeClaim, Pod } from "../../../src/api/generated/kubernetes.ts";
 import { labels } from "../../../src/api/labels.ts";
@@ -86,10 +87,9 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
     await bind(name);
     lastAddress += 1;
     const ip = `127.${(process.pid % 200) + 1}.${Math.floor(lastAddress / 250) + 1}.${(lastAddress % 250) + 2}`;
-    const secret = await api.get(resources.secrets, {
-      namespace,
-      name: `${pod.metadata.labels[labels.cluster]}-server`,
-    });
+    const clusterKey = { namespace, name: pod.metadata.labels[labels.cluster] ?? "" };
+    const { serverTls } = secretNames(await api.get(resources.clusters, clusterKey));
+    const secret = await api.get(resources.secrets, { namespace, name: serverTls });
     const instance = await startFakeInstance({
       name,
       ip,
@@ -97,7 +97,7 @@ export async function startFakeNode(api: KubeClient, namespace: string): Promise
       privateKey: secretText(secret, "tls.key") ?? "",
     });
     instances.set(name, instance);
-    followTarget(clusters.get({ namespace, name: pod.metadata.labels[labels.cluster] ?? "" }));
+    followTarget(clusters.get(clusterKey));
     await patchStatus(resources.pods, name, {
       phase: "Running",
       podIP: ip,
