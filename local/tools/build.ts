@@ -5,7 +5,7 @@ import { tryRun } from "../process/run.ts";
 import { type Report, reportToStderr, step } from "../terminal/progress.ts";
 import { UserError } from "../terminal/user-error.ts";
 import { cacheKey, cacheRoot } from "./cache.ts";
-import { buildArguments, type GoTool, type GoToolName, goTools } from "./catalogue.ts";
+import { allTools, buildArguments, type GoTool, type GoToolName } from "./catalogue.ts";
 
 /** Absolute path of a built program, whether it is there or not. */
 export function toolPath(name: GoToolName): string {
@@ -20,7 +20,7 @@ export async function ensureTools(names: readonly GoToolName[], report: Report =
     join(cacheRoot(), "bin", "lock"),
     () => report("→ Waiting for another build of the Kubernetes programs to finish (at most 15 minutes)"),
     async () => {
-      for (const tool of goTools) {
+      for (const tool of allTools) {
         if (names.includes(tool.name) && !existsSync(toolPath(tool.name))) await build(tool, report);
       }
     },
@@ -54,7 +54,7 @@ function moduleCache(module: string): string {
     /\.(go|mod|sum)$/.test(file),
   );
   const sources = files.sort().map((file) => readFileSync(join(folder, file), "utf8"));
-  const tools = goTools.filter((tool) => tool.module === module);
+  const tools = allTools.filter((tool) => tool.module === module);
   return join(cacheRoot(), "bin", `${module}-${cacheKey(sources, tools, process.arch)}`);
 }
 
@@ -63,7 +63,7 @@ function moduleFolder(module: string): string {
 }
 
 function find(name: GoToolName): GoTool {
-  const tool = goTools.find((each) => each.name === name);
+  const tool = allTools.find((each) => each.name === name);
   if (!tool) throw new Error(`no tool is called ${name}`);
   return tool;
 }

@@ -55,7 +55,19 @@ export const goTools = [
   },
 ] as const satisfies readonly GoTool[];
 
-export type GoToolName = (typeof goTools)[number]["name"];
+/** Programs that tests alone run. */
+export const testTools = [
+  {
+    name: "fake-gcs-server",
+    module: "fake-gcs-server",
+    package: "github.com/fsouza/fake-gcs-server",
+    about: "about 1 minute",
+  },
+] as const satisfies readonly GoTool[];
+
+export const allTools = [...goTools, ...testTools] as const;
+
+export type GoToolName = (typeof allTools)[number]["name"];
 
 /** Arguments of `go build` for a tool, writing to that file. */
 export function buildArguments(tool: GoTool, output: string): string[] {

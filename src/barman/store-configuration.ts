@@ -56,13 +56,12 @@ export interface WalConfiguration {
 export function listSecretKeys(configuration: StoreConfiguration): SecretKey[] {
   const { s3Credentials: s3, azureCredentials: azure, googleCredentials: google, endpointCA } = configuration;
   const inherited = s3?.inheritFromIAMRole === true;
+  // Where the pod's own identity counts, nobody grants the Secrets that are named beside it.
+  const ambient = azure?.inheritFromAzureAD || azure?.useDefaultAzureCredentials;
   const keys = [
     ...(inherited ? [] : [s3?.accessKeyId, s3?.secretAccessKey, s3?.sessionToken]),
     s3?.region,
-    azure?.connectionString,
-    azure?.storageAccount,
-    azure?.storageKey,
-    azure?.storageSasToken,
+    ...(ambient ? [] : [azure?.connectionString, azure?.storageAccount, azure?.storageKey, azure?.storageSasToken]),
     google?.applicationCredentials,
     endpointCA,
   ];
@@ -158,12 +157,14 @@ function buildCredentials(
     return { provider: "gcs", ...(json === undefined ? {} : { applicationCredentials: json }) };
   }
   if (azure && destination.provider === "azure") {
+    const ambient = azure.inheritFromAzureAD || azure.useDefaultAzureCredentials;
+    const secret = (reference: SecretKey | undefined) => (ambient ? undefined : value(reference));
     return defined({
       provider: "azure" as const,
-      connectionString: value(azure.connectionString),
-      account: value(azure.storageAccount),
-      key: value(azure.storageKey),
-      sasToken: value(azure.storageSasToken),
+      connectionString: secret(azure.connectionString),
+      account: secret(azure.storageAccount),
+      key: secret(azure.storageKey),
+      sasToken: secret(azure.storageSasToken),
       identity: azure.inheritFromAzureAD
         ? ("managed" as const)
         : azure.useDefaultAzureCredentials

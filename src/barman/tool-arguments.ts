@@ -8,6 +8,10 @@ export interface ToolArguments {
   compressionLevel?: string;
   encryption?: string;
   kmsKeyId?: string;
+  /** Azure's name for a kind of encryption. */
+  encryptionScope?: string;
+  /** Key of Google's key management. */
+  kmsKeyName?: string;
   minChunkBytes?: number;
   maxArchiveBytes?: number;
   maxBandwidthBytes?: number;
@@ -33,6 +37,12 @@ const readers: Readonly<Record<string, Reader>> = {
   "--compression-level": (value, found) => set(value, (level) => (found.compressionLevel = level)),
   "--encryption": (value, found) => set(value, (name) => (found.encryption = name)),
   "--sse-kms-key-id": (value, found) => set(value, (id) => (found.kmsKeyId = id)),
+  "--encryption-scope": (value, found) => set(value, (scope) => (found.encryptionScope = scope)),
+  "--kms-key-name": (value, found) => set(value, (name) => (found.kmsKeyName = name)),
+  // How Azure's library cuts and sends what this engine cuts and sends in its own way.
+  "--max-block-size": (value) => parseToolSize(value) !== undefined,
+  "--max-concurrency": (value) => /^[1-9]\d*$/.test(value),
+  "--max-single-put-size": (value) => parseToolSize(value) !== undefined,
   "--min-chunk-size": (value, found) => set(parseToolSize(value), (bytes) => (found.minChunkBytes = bytes)),
   "--max-archive-size": (value, found) => set(parseToolSize(value), (bytes) => (found.maxArchiveBytes = bytes)),
   "--max-bandwidth": (value, found) => set(parseToolSize(value), (bytes) => (found.maxBandwidthBytes = bytes)),

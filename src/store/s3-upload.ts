@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type * as Sdk from "@aws-sdk/client-s3";
 import { ObjectStoreError, type PutOptions, type PutResult, type PutStreamOptions } from "../ports/object-store.ts";
-import { gatherParts, PartBuffers } from "./parts.ts";
 import type { S3Session } from "./s3-session.ts";
+import { cutStream } from "./send-parts.ts";
 
 /** Smallest part a store must accept, save for the last one. */
 const leastPartBytes = 5 * 1024 * 1024;
@@ -41,15 +41,8 @@ export async function putObjectStream(
   options: PutStreamOptions,
 ): Promise<PutResult> {
   const partBytes = Math.max(options.partBytes ?? 8 * 1024 * 1024, leastPartBytes);
-  const buffers = new PartBuffers();
-  const parts = gatherParts(source, partBytes, (bytes) => buffers.take(bytes))[Symbol.asyncIterator]();
-  // Taken out one by one: a part that is sent must not be kept in memory until the last one is.
-  const begin: Uint8Array[] = [];
-  while (begin.length < 2) {
-    const part = await parts.next();
-    if (part.done) return putObject(session, key, begin[0] ?? new Uint8Array(), options);
-    begin.push(part.value);
-  }
+  const cut = await cutStream(source, partBytes);
+  if ("whole" in cut) return putObject(session, key, cut.whole, options);
 
   const { sdk } = session;
   const target = session.objectInput(key, options);
@@ -61,36 +54,13 @@ export async function putObjectStream(
   );
   const upload = new Multipart(session, key, created.UploadId ?? "", options.signal);
   try {
-    const running = new Set<Promise<void>>();
-    let failure: unknown;
-    for (let number = 1; ; number++) {
-      const part = begin.shift() ?? (await nextPart(parts));
-      if (!part) break;
-      const sent = upload.send(number, part).then(
-        () => buffers.give(part),
-        // What failed is not used again: a socket that is being closed may still read from it.
-        (error: unknown) => {
-          failure ??= error;
-        },
-      );
-      running.add(sent);
-      void sent.finally(() => running.delete(sent));
-      if (running.size >= Math.max(1, options.concurrency ?? 2)) await Promise.race(running);
-      if (failure !== undefined) break;
-    }
-    await Promise.all(running);
-    if (failure !== undefined) throw failure;
+    await cut.parts.sendAll(options.concurrency ?? 2, (number, part) => upload.send(number, part));
     return await upload.complete(options.ifAbsent ?? false);
   } catch (error) {
-    await parts.return?.(undefined);
+    await cut.parts.close();
     await upload.abort();
     throw error;
   }
-}
-
-async function nextPart(parts: AsyncIterator<Uint8Array>): Promise<Uint8Array | undefined> {
-  const next = await parts.next();
-  return next.done ? undefined : next.value;
 }
 
 const presetStep = { step: "build", name: "presetHash" } as const;

@@ -1,7 +1,7 @@
 // Unpacks what `manager-archive.ts` packs, from a stream that nobody vouches for yet.
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, link, mkdir, open, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, type FileHandle, link, mkdir, open, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseTarHeader, tarBlockBytes, tarPadding } from "../barman/tar-header.ts";
 import { launcherEntry, type ManagerRelease, manifestName, releaseEntry, runtimePrefix } from "./manager-archive.ts";
@@ -16,7 +16,7 @@ export class ManagerArchiveError extends Error {
 }
 
 /**
- * Writes an archive's files below an empty folder and gives the hash of all its bytes. A file that is already in `present`
+ * Writes an archive's files below a folder that is empty or absent, and gives the hash of all its bytes. A file that is already in `present`
  * with the same content becomes a second name of that one, so that a node that did not change takes no space.
  */
 export async function unpackManager(
@@ -25,6 +25,7 @@ export async function unpackManager(
 ): Promise<{ hash: string; release: ManagerRelease }> {
   const reader = new StreamReader(source);
   const release = await readRelease(reader);
+  await mkdir(join(options.folder, runtimePrefix), { recursive: true });
   const seen = new Set<string>();
   for (;;) {
     const entry = await nextEntry(reader);
@@ -92,7 +93,7 @@ async function writeEntry(
   await mkdir(dirname(target), { recursive: true });
   const twin = present === undefined ? undefined : join(present, name);
   const same = twin === undefined ? 0 : await countSame(reader, twin, size, mode);
-  if (twin !== undefined && same === size) return link(twin, target);
+  if (twin !== undefined && same === size) return linkOrCopy(twin, target, mode);
   const file = await open(target, "wx", mode & 0o777);
   try {
     if (twin !== undefined && same > 0) await copyStart(twin, same, file);
@@ -101,6 +102,16 @@ async function writeEntry(
     await file.chmod(mode & 0o777);
   } finally {
     await file.close();
+  }
+}
+
+/** Another user's file may not be linked everywhere. */
+async function linkOrCopy(from: string, to: string, mode: number): Promise<void> {
+  try {
+    await link(from, to);
+  } catch {
+    await copyFile(from, to);
+    await chmod(to, mode & 0o777);
   }
 }
 

@@ -4,17 +4,17 @@ import { WalError } from "../../archive/wal-error.ts";
 import { type ServerKeys, serverKeys } from "../../barman/object-keys.ts";
 import {
   buildConnection,
-  buildWalConfiguration,
   listSecretKeys,
   type SecretKey,
   type StoreConnection,
 } from "../../barman/store-configuration.ts";
+import { buildEncryption } from "../../barman/store-encryption.ts";
 import { resources } from "../../kube/resources.ts";
 import type { InTreeArchive } from "../../plan/instance/wal-sources.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { isKubeError, type KubeApi } from "../../ports/kube-api.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
-import { createObjectStore, type StoreEncryption, type StoreEnvironment } from "../../store/create-store.ts";
+import { createObjectStore, type StoreEnvironment } from "../../store/create-store.ts";
 
 /** Everything known of an archive before it is connected to. */
 export interface PlaceFacts extends InTreeArchive {
@@ -61,7 +61,11 @@ export class ArchivePlaces {
   /** A client of its own, which the caller closes; WAL and base backups may be encrypted differently. */
   async open(facts: PlaceFacts, purpose: "wal" | "data"): Promise<ObjectStore> {
     try {
-      return await createObjectStore(facts.connection, this.#deps.environment, encryptionFor(facts, purpose));
+      return await createObjectStore(
+        facts.connection,
+        this.#deps.environment,
+        buildEncryption(facts.configuration, purpose),
+      );
     } catch (error) {
       throw new WalError("local", `${facts.field}: ${error instanceof Error ? error.message : String(error)}`, error);
     }
@@ -102,10 +106,4 @@ export class ArchivePlaces {
       throw WalError.from(`Secret ${name} cannot be read now`, error);
     }
   }
-}
-
-function encryptionFor({ configuration }: InTreeArchive, purpose: "wal" | "data"): StoreEncryption {
-  const { encryption, kmsKeyId } = buildWalConfiguration(configuration);
-  if (purpose === "wal") return { encryption, kmsKeyId: encryption === "aws:kms" ? kmsKeyId : undefined };
-  return { encryption: configuration.data?.encryption };
 }

@@ -5,17 +5,17 @@ import type { ObjectStore as ObjectStoreObject } from "../../api/generated/objec
 import { type ServerKeys, serverKeys } from "../../barman/object-keys.ts";
 import {
   buildConnection,
-  buildWalConfiguration,
   listSecretKeys,
   type SecretKey,
   type StoreConfiguration,
   type StoreConnection,
 } from "../../barman/store-configuration.ts";
+import { buildEncryption } from "../../barman/store-encryption.ts";
 import { resources } from "../../kube/resources.ts";
 import type { Files } from "../../ports/files.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
-import { createObjectStore, type StoreEncryption, type StoreEnvironment } from "../../store/create-store.ts";
+import { createObjectStore, type StoreEnvironment } from "../../store/create-store.ts";
 import { StatusError } from "../framework/status-error.ts";
 import type { CachedReader } from "./cached-reader.ts";
 import type { StoreReference } from "./cluster-stores.ts";
@@ -69,7 +69,7 @@ export function createStoreAccess(deps: StoreAccessDeps): StoreAccess {
     },
     open: async ({ object, configuration, connection }, purpose) => {
       try {
-        return await createObjectStore(connection, deps.env, encryptionFor(configuration, purpose));
+        return await createObjectStore(connection, deps.env, buildEncryption(configuration, purpose));
       } catch (error) {
         throw refused(deps, object.metadata.name ?? "", error instanceof Error ? error.message : String(error));
       }
@@ -129,12 +129,6 @@ async function readSecretKey({ reader, namespace }: StoreAccessDeps, { name, key
   } catch (error) {
     throw refusedRead(error, `Secret ${namespace}/${name}`);
   }
-}
-
-function encryptionFor(configuration: StoreConfiguration, purpose: StorePurpose): StoreEncryption {
-  const { encryption, kmsKeyId } = buildWalConfiguration(configuration);
-  if (purpose === "wal") return { encryption, kmsKeyId: encryption === "aws:kms" ? kmsKeyId : undefined };
-  return { encryption: configuration.data?.encryption };
 }
 
 /** Absence and missing rights are told apart from an API server that does not answer, which is worth another try. */

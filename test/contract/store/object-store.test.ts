@@ -5,8 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { listAll, type ObjectStore, ObjectStoreError } from "../../../src/ports/object-store.ts";
+import { createAzureStore } from "../../../src/store/azure/azure-store.ts";
 import { createFolderStore } from "../../../src/store/folder-store.ts";
+import { createGcsStore } from "../../../src/store/gcs/gcs-store.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
+import { type AzureServer, startAzureServer } from "../../support/azure-server.ts";
+import { type GcsServer, startGcsServer } from "../../support/gcs-server.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { createTestAuthority } from "../../support/tls-files.ts";
 import { answerWith, type FaultyS3, startFaultyS3 } from "./faulty-s3.ts";
@@ -15,20 +19,24 @@ const mib = 1 << 20;
 let server: S3Server;
 let proxy: FaultyS3;
 let folder: string;
+let azure: AzureServer;
+let gcs: GcsServer;
 const stores: Record<string, (bucket: string) => Promise<ObjectStore>> = {
+  azure: async (bucket) => createAzureStore(azure.options(bucket)),
+  gcs: async (bucket) => createGcsStore(gcs.options(bucket)),
   s3: (bucket) => createS3Store(server.options(bucket)),
   folder: async (bucket) => createFolderStore({ folder: join(folder, bucket) }),
 };
 
 beforeAll(async () => {
-  server = await startS3Server();
+  [server, azure, gcs] = await Promise.all([startS3Server(), startAzureServer(), startGcsServer()]);
   proxy = await startFaultyS3(server.port);
   folder = await mkdtemp(join(tmpdir(), "store-"));
 });
 
 afterAll(async () => {
   await proxy?.stop();
-  await server?.stop();
+  await Promise.all([server?.stop(), azure?.stop(), gcs?.stop()]);
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
@@ -49,7 +57,7 @@ const kindOf = (work: Promise<unknown>) =>
     (error: unknown) => (error instanceof ObjectStoreError ? error.kind : error),
   );
 
-describe.each(["s3", "folder"])("%s", (provider) => {
+describe.each(["s3", "azure", "gcs", "folder"])("%s", (provider) => {
   const bucket = `contract-${provider}`;
   let store: ObjectStore;
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { cacheKey, cacheRoot } from "../../../local/tools/cache.ts";
-import { buildArguments, type GoTool, goTools } from "../../../local/tools/catalogue.ts";
+import { allTools, buildArguments, type GoTool } from "../../../local/tools/catalogue.ts";
 
 const tool: GoTool = {
   name: "a",
@@ -27,7 +27,7 @@ describe("building a tool", () => {
     ]);
   });
 
-  it.each([...goTools])("$name is pinned by its module, or made of our own Go in it", ({ module, package: path }) => {
+  it.each([...allTools])("$name is pinned by its module, or made of our own Go in it", ({ module, package: path }) => {
     const folder = `local/tools/${module}`;
     if (path.startsWith("./")) expect(existsSync(`${folder}/${path}/main.go`)).toBe(true);
     else expect(readFileSync(`${folder}/go.mod`, "utf8")).toContain(path);
