@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { pingServer } from "../../src/sql/ping.ts";
+import { dieWithParent } from "./contained.ts";
 
 export interface StartPostgresOptions {
   /** Lines for `postgresql.conf`, by name. */
@@ -63,7 +64,13 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   }
   await writeConfiguration(dataDir, base, port, options);
   await options.prepare?.(dataDir, user);
-  const child = spawn(join(binDir, "postgres"), ["-D", dataDir], { ...as, stdio: ["ignore", "pipe", "pipe"] });
+  // Tied to this process, so that it does not outlive a test that is killed.
+  const [program = "", ...tied] = dieWithParent(process.getuid?.() === 0 ? user : undefined);
+  const child = spawn(program, [...tied, join(binDir, "postgres"), "-D", dataDir], {
+    env: as.env,
+    cwd: as.cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const server = superviseServer(child, { base, dataDir, binDir, port, user });
   await waitUntilReady(server, child);
   return server;

@@ -20,10 +20,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { bundleProgram, programs } from "../../../images/bundle.ts";
 import { buildLauncher } from "../../../launcher/build.ts";
+import { claimFolder, removeAbandoned } from "../../../local/control-plane/abandoned.ts";
 import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
 import { choosePort } from "../../../local/process/free-port.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { PostgresStatus } from "../../../src/api/pg-status.ts";
+import { type Contained, dieWithParent, spawnContained } from "../../support/contained.ts";
 import { createTestAuthority, type TestAuthority } from "../../support/tls-files.ts";
 import { SwitchProxy } from "./switch-proxy.ts";
 
@@ -70,6 +72,15 @@ function listProcesses(): { pid: number; folder: string; program: string; comman
   });
 }
 
+/** Number of a process in its own namespace. */
+function innerPid(pid: number): string | undefined {
+  try {
+    return /^NSpid:.*\s(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
 /** Commands of the Jobs, by their roles. */
 const jobCommands = {
   initdb: "init",
@@ -105,17 +116,34 @@ export class Lab {
 
   static async start(options: LabOptions = {}): Promise<Lab> {
     const plane = await startControlPlane();
-    const root = mkdtempSync(join(tmpdir(), "lab-"));
-    const authority = await createTestAuthority();
-    const lab = new Lab(plane, root, await SwitchProxy.start(), authority);
+    const undo: (() => Promise<unknown>)[] = [() => plane.stop()];
+    try {
+      removeAbandoned(tmpdir(), "lab-");
+      const root = mkdtempSync(join(tmpdir(), "lab-"));
+      claimFolder(root);
+      undo.unshift(async () => rmSync(root, { recursive: true, force: true }));
+      const authority = await createTestAuthority();
+      undo.unshift(() => authority.remove());
+      const proxy = await SwitchProxy.start();
+      undo.unshift(() => proxy.close());
+      const lab = new Lab(plane, root, proxy, authority);
+      await lab.#prepare(options);
+      return lab;
+    } catch (error) {
+      for (const step of undo) await step().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #prepare(options: LabOptions): Promise<void> {
+    const { root, plane, user } = this;
     execFileSync("chmod", ["755", root]);
-    writeFileSync(lab.bundle, await bundleProgram(programs["manager.cjs"]));
+    writeFileSync(this.bundle, await bundleProgram(programs["manager.cjs"]));
     copyFileSync(plane.kubeconfig, join(root, "kubeconfig"));
-    chownSync(join(root, "kubeconfig"), lab.user.uid, lab.user.gid);
+    chownSync(join(root, "kubeconfig"), user.uid, user.gid);
     await plane.kubectl(["apply", "--server-side", "-f", "dist/crds.k8s.yaml"]);
     await plane.kubectl(["wait", "--for=condition=Established", "crd/clusters.postgresql.cnpg.io", "--timeout=60s"]);
-    await lab.#createObjects(options);
-    return lab;
+    await this.#createObjects(options);
   }
 
   async #createObjects(options: LabOptions): Promise<void> {
@@ -245,7 +273,7 @@ export class Lab {
   }
 
   async stop(): Promise<void> {
-    for (const instance of this.#instances.values()) await instance.kill();
+    for (const instance of this.#instances.values()) await instance.remove();
     await this.proxy.close();
     await this.plane.stop();
     await this.#authority.remove();
@@ -278,8 +306,10 @@ export class LabInstance {
   readonly volume: string;
   readonly scratch: string;
   readonly logFile: string;
-  #child: ChildProcess | undefined;
+  #running: Contained | undefined;
   #exit: Promise<number | string> | undefined;
+  readonly #jobs = new Set<Contained>();
+  #underLauncher = false;
   #kept = false;
 
   constructor(lab: Lab, name: string, ports: InstancePorts) {
@@ -315,7 +345,7 @@ export class LabInstance {
   }
 
   get running(): boolean {
-    return this.#child !== undefined;
+    return this.#running !== undefined;
   }
 
   #environment(podName: string, podUid: string): Record<string, string> {
@@ -342,30 +372,26 @@ export class LabInstance {
     };
   }
 
-  #spawn(
-    command: readonly string[],
-    environment: Record<string, string>,
-    as: { uid?: number; gid?: number },
-  ): ChildProcess {
-    const [program = "", ...args] = command;
+  #start(command: readonly string[], environment: Record<string, string>, isInit = false): Contained {
     // A file never fills up: with a pipe, a test that waits for psql would stop the server by not reading its log.
     const log = openSync(this.logFile, "a");
-    const child = spawn(program, args, { env: environment, cwd: "/", stdio: ["ignore", log, log], ...as });
+    const started = spawnContained(command, {
+      env: environment,
+      user: this.lab.user,
+      stdio: ["ignore", log, log],
+      isInit,
+    });
     closeSync(log);
-    return child;
+    return started;
   }
 
   /** Runs a job's command to its end and gives the exit code. */
-  job(
-    role: keyof typeof jobCommands,
-    args: readonly string[],
-  ): { child: ChildProcess; exit: Promise<number | string> } {
+  job(role: keyof typeof jobCommands, args: readonly string[]): Contained {
     const command = [process.execPath, this.lab.bundle, "instance", jobCommands[role], ...args];
-    const child = this.#spawn(command, this.#environment(`${this.name}-${role}`, "job"), this.lab.user);
-    const exit = new Promise<number | string>((resolve) =>
-      child.on("close", (code, signal) => resolve(code ?? signal ?? "?")),
-    );
-    return { child, exit };
+    const job = this.#start(command, this.#environment(`${this.name}-${role}`, "job"));
+    this.#jobs.add(job);
+    void job.exit.then(() => this.#jobs.delete(job));
+    return job;
   }
 
   /** Runs another command of the manager in the same place and gives what it prints. */
@@ -377,34 +403,28 @@ export class LabInstance {
   /** The same without blocking this process, which may be what the command waits for; gives the exit code. */
   runCommand(args: readonly string[]): Promise<number> {
     const env = this.#environment(this.name, "command");
+    const [program = "", ...before] = dieWithParent(this.lab.user);
     return new Promise((resolve) => {
-      const options = { env, ...this.lab.user };
-      execFile(process.execPath, [this.lab.bundle, ...args], options, (error) => resolve(Number(error?.code ?? 0)));
+      const all = [...before, process.execPath, this.lab.bundle, ...args];
+      execFile(program, all, { env }, (error) => resolve(Number(error?.code ?? 0)));
     });
   }
 
-  /** Starts the manager: alone, or under the real launcher as PID 1 of a namespace. */
+  /** Starts the manager: alone, or under the real launcher as PID 1 of its namespace. */
   run(options: RunOptions = {}): void {
-    if (this.#child) throw new Error(`${this.name} runs already`);
+    if (this.#running) throw new Error(`${this.name} runs already`);
     const usual = this.#environment(this.name, options.podUid ?? `uid-of-${this.name}`);
     const environment = { ...usual, ...options.environment };
     const args = ["instance", "run", "--status-port-tls", "--log-level=info"];
-    const child = options.launcher
-      ? this.#spawn(
-          ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setpriv", `--reuid=${this.lab.user.uid}`]
-            .concat([`--regid=${this.lab.user.gid}`, "--clear-groups", join(this.scratch, "manager")])
-            .concat(args),
-          environment,
-          {},
-        )
-      : this.#spawn([process.execPath, this.lab.bundle, ...args], environment, this.lab.user);
-    this.#child = child;
-    this.#exit = new Promise((resolve) =>
-      child.on("close", (code, signal) => {
-        this.#child = undefined;
-        resolve(code ?? signal ?? "?");
-      }),
-    );
+    this.#underLauncher = options.launcher ?? false;
+    const started = options.launcher
+      ? this.#start([join(this.scratch, "manager"), ...args], environment, true)
+      : this.#start([process.execPath, this.lab.bundle, ...args], environment);
+    this.#running = started;
+    this.#exit = started.exit.then((result) => {
+      this.#running = undefined;
+      return result;
+    });
   }
 
   /** Puts the real launcher, and a runtime folder that leads to this checkout's bundle, where a pod has them. */
@@ -420,17 +440,22 @@ export class LabInstance {
     return this.#exit ?? Promise.resolve("not started");
   }
 
+  /** Signals the first process of ours, as the end of a pod does. */
   signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+    if (this.#underLauncher) this.signalLauncher(signal);
+    else this.signalRuntime(signal);
   }
 
-  /** Kills manager and PostgreSQL, as the end of a container does. */
+  /** Kills manager and PostgreSQL, as the end of a container does; resolves when nothing of them is left. */
   async kill(): Promise<void> {
     this.#kept = false;
-    const child = this.#child;
-    child?.kill("SIGKILL");
-    this.killPostgres();
-    if (child) await this.#exit;
+    await this.#running?.kill();
+  }
+
+  /** Kills everything that was started here. */
+  async remove(): Promise<void> {
+    await this.kill();
+    await Promise.all([...this.#jobs].map((job) => job.kill()));
   }
 
   killPostgres(): void {
@@ -439,19 +464,6 @@ export class LabInstance {
         process.kill(pid, "SIGKILL");
       } catch {
         // Ended meanwhile.
-      }
-    }
-  }
-
-  /** Kills whatever works on the data folder, as the end of a job's container does. */
-  killWorkers(): void {
-    for (const { pid, folder, command } of listProcesses()) {
-      if (folder === this.pgData || command.includes(this.pgData)) {
-        try {
-          process.kill(pid, "SIGKILL");
-        } catch {
-          // Ended meanwhile.
-        }
       }
     }
   }
@@ -484,21 +496,32 @@ export class LabInstance {
 
   signalRuntime(signal: NodeJS.Signals): void {
     for (const { pid, command } of listProcesses()) {
-      if (command.includes(this.lab.bundle) && this.#owns(pid)) process.kill(pid, signal);
+      // The shell that waits for the manager has the same words in its own command.
+      const isRuntime = command.split("\0").slice(0, 3).includes(this.lab.bundle);
+      if (isRuntime && this.#owns(pid)) process.kill(pid, signal);
     }
   }
 
   signalLauncher(signal: NodeJS.Signals): void {
+    for (const pid of this.launcherPids()) process.kill(pid, signal);
+  }
+
+  /** The launcher, by the name of its program; it keeps its number when it is replaced in place. */
+  launcherPids(): number[] {
     const launcher = join(this.scratch, "manager");
-    for (const { pid, program } of listProcesses()) if (program === launcher) process.kill(pid, signal);
+    return listProcesses().flatMap(({ pid, program }) => (program === launcher ? [pid] : []));
   }
 
   #owns(pid: number): boolean {
     return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`CNPG_TS_ROOT=${this.scratch}`);
   }
 
+  /** Number of the postmaster as seen from here, not in its own namespace. */
   postmasterPid(): number {
-    return Number(readFileSync(join(this.pgData, "postmaster.pid"), "utf8").split("\n")[0]);
+    const inside = readFileSync(join(this.pgData, "postmaster.pid"), "utf8").split("\n")[0] ?? "";
+    const pid = this.postgresProcesses().find((candidate) => innerPid(candidate) === inside);
+    if (pid === undefined) throw new Error(`${this.name}: no process is the postmaster ${inside}`);
+    return pid;
   }
 
   /** GET from the status port, with or without the operator's certificate. */
@@ -576,7 +599,7 @@ export class LabInstance {
   }
 
   #psqlCommand(sql: string, database: string): [string, string[]] {
-    const as = [`--reuid=${this.lab.user.uid}`, `--regid=${this.lab.user.gid}`, "--clear-groups"];
+    const [program = "", ...as] = dieWithParent(this.lab.user);
     const target = [
       "-h",
       join(this.scratch, "run"),
@@ -587,7 +610,7 @@ export class LabInstance {
       "-d",
       database,
     ];
-    return ["setpriv", [...as, join(this.lab.binDir, "psql"), "-XAtq", ...target, "-c", sql]];
+    return [program, [...as, join(this.lab.binDir, "psql"), "-XAtq", ...target, "-c", sql]];
   }
 
   /** Runs SQL as the superuser over the socket and gives the output's text. */

@@ -254,11 +254,9 @@ test("init again keeps the data of before", async () => {
 
 test("init that is killed leaves nothing in the way of the next attempt", async () => {
   for (const afterMs of [100, 400, 900, 1_400]) {
-    const { child, exit } = one.job("initdb", initArguments);
+    const job = one.job("initdb", initArguments);
     await sleep(afterMs);
-    child.kill("SIGKILL");
-    await exit;
-    one.killWorkers();
+    await job.kill();
   }
   const { exit } = one.job("initdb", initArguments);
   expect(await exit, one.output.slice(-2000)).toBe(0);

@@ -1,11 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
-import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildLauncher } from "../../../launcher/build.ts";
+import { claimFolder, removeAbandoned } from "../../../local/control-plane/abandoned.ts";
+import { childrenOf } from "../../../local/process/processes.ts";
+import { type Contained, spawnContained } from "../../support/contained.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
 const fixture = join(dirname(fileURLToPath(import.meta.url)), "fixtures", "fake-runtime.mjs");
@@ -31,18 +34,18 @@ export class Pod {
   log = "";
   private readonly waiting: ((runtime: FakeRuntime) => void)[] = [];
   private readonly ready: FakeRuntime[] = [];
-  private readonly process: ChildProcess;
+  private readonly contained: Contained;
   private readonly server: Server;
   private readonly root: string;
 
-  private constructor(root: string, data: string, server: Server, child: ChildProcess) {
+  private constructor(root: string, data: string, server: Server, contained: Contained) {
     this.root = root;
     this.controller = join(root, "controller");
     this.data = data;
     this.server = server;
-    this.process = child;
-    this.exit = new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal ?? "?")));
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    this.contained = contained;
+    this.exit = contained.exit;
+    contained.process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.log += text;
     });
     server.on("connection", (socket) => {
@@ -56,7 +59,9 @@ export class Pod {
   }
 
   static async start(options: PodOptions = {}): Promise<Pod> {
+    removeAbandoned(tmpdir(), "cnpg-ts-pod-");
     const root = mkdtempSync(join(tmpdir(), "cnpg-ts-pod-"));
+    claimFolder(root);
     const controller = join(root, "controller");
     const data = options.data ?? join(root, "data");
     await installPod(controller, options.node);
@@ -66,12 +71,10 @@ export class Pod {
     await new Promise<void>((resolve) => server.listen(control, resolve));
     const { uid, gid } = options.user ?? { uid: 0, gid: 0 };
     if (options.user) await runTool("chown", "-R", `${uid}:${gid}`, root);
-    const become = options.user ? ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"] : [];
-    const command = [...become, join(controller, "manager"), ...(options.args ?? ["instance", "run"])];
-    const inNamespace = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", ...command];
-    const [program = "", ...args] = options.plain ? command : inNamespace;
-    const child = spawn(program, args, {
+    const contained = spawnContained([join(controller, "manager"), ...(options.args ?? ["instance", "run"])], {
       stdio: ["ignore", "pipe", "pipe"],
+      user: options.user,
+      isInit: !options.plain,
       env: {
         PATH: process.env["PATH"] ?? "",
         PGDATA: join(data, "pgdata"),
@@ -80,7 +83,7 @@ export class Pod {
         ...options.env,
       },
     });
-    return new Pod(root, data, server, child);
+    return new Pod(root, data, server, contained);
   }
 
   /** The next runtime that the launcher starts (or has started). */
@@ -99,16 +102,15 @@ export class Pod {
   /** PID of the launcher as seen from here. */
   async pid(): Promise<number> {
     for (;;) {
-      const pid = await this.innerPid();
+      const pid = this.innerPid();
       if (pid > 0) return pid;
       await sleep(10);
     }
   }
 
-  private async innerPid(): Promise<number> {
-    const outer = this.process.pid ?? 0;
-    const children = await readFile(`/proc/${outer}/task/${outer}/children`, "utf8").catch(() => "");
-    return Number.parseInt(children, 10) || 0;
+  private innerPid(): number {
+    const { pid } = this.contained.process;
+    return (pid === undefined ? [] : childrenOf(pid))[0] ?? 0;
   }
 
   async signal(name: NodeJS.Signals): Promise<void> {
@@ -136,13 +138,7 @@ export class Pod {
   }
 
   async stop(): Promise<void> {
-    // A change of user takes the "die with the parent" mark away, so PID 1 is killed by name.
-    if (this.process.exitCode === null && this.process.signalCode === null) {
-      const pid = await this.innerPid();
-      if (pid > 0) process.kill(pid, "SIGKILL");
-    }
-    this.process.kill("SIGKILL");
-    await this.exit;
+    await this.contained.kill();
     this.server.close();
     await rm(this.root, { recursive: true, force: true });
   }
