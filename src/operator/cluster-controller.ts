@@ -62,6 +62,10 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
       }
       // Somebody else wrote first, and the store will show it: look again at once instead of backing off.
       if (isKubeError(error, "conflict")) return { requeueAfterMs: conflictPauseMs };
+      // What the API server will not take is for a person to put right: a quota, a policy, a field of a template.
+      if (isKubeError(error, "invalid", "forbidden")) {
+        await reportConflict(options, admitted, error.message, signal, "ObjectRefused");
+      }
       throw error;
     } finally {
       plugins.release();
@@ -203,9 +207,10 @@ async function reportConflict(
   cluster: Cluster,
   message: string,
   signal: AbortSignal,
+  reason = "ObjectConflict",
 ): Promise<void> {
   const written = await reportPhase(options, cluster, phases.cannotCreateObjects, message, signal);
-  if (written) options.events.record(targetOf(cluster), { type: "Warning", reason: "ObjectConflict", message });
+  if (written) options.events.record(targetOf(cluster), { type: "Warning", reason, message });
 }
 
 /** Writes the phase unless it is there already; tells whether it did. */

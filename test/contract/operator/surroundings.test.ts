@@ -282,6 +282,17 @@ describe("managed Services", () => {
     expect((await service("w-extra"))?.metadata.uid).not.toBe(before?.metadata.uid);
   });
 
+  it("that the API server will not take are told in its words", async () => {
+    const template = { metadata: { name: "w-odd" }, spec: { type: "NodePort", ports: [{ port: 5432, nodePort: 1 }] } };
+    const odd = { selectorType: "rw", serviceTemplate: template };
+    await scene.patchSpec("w", { managed: { services: { additional: [odd] } } });
+    const cluster = await scene.waitStatus("w", "the phase", (it) => (it.phase ?? "").startsWith("Unable to create"));
+    expect(cluster.status?.phaseReason).toContain("w-odd");
+    expect(cluster.status?.phaseReason).toContain("not in the valid range");
+    await scene.patchSpec("w", { managed: { services: additional("LoadBalancer", "replace") } });
+    await scene.waitHealthy("w", 1);
+  });
+
   it("that are no longer described go, default ones when they are disabled, and come back", async () => {
     await scene.patchSpec("w", { managed: { services: { additional: null, disabledDefaultServices: ["ro", "r"] } } });
     for (const name of ["w-extra", "w-ro", "w-r"]) await expect.poll(() => service(name), soon).toBeUndefined();
