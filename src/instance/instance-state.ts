@@ -12,6 +12,8 @@ export interface InstanceState {
   restarting: boolean;
   /** pg_rewind is at work. Writer: the demotion. */
   rewinding: boolean;
+  /** Another instance manager is being received or taken over to. Writer: the upgrade. */
+  upgrading: boolean;
   /** The container is about to end. Writer: the lifecycle. */
   stopping: boolean;
   /** Last liveness verdict. Writer: the liveness probe. */
@@ -29,6 +31,7 @@ export function createInstanceState(): InstanceState {
     unfencing: false,
     restarting: false,
     rewinding: false,
+    upgrading: false,
     stopping: false,
     isolated: false,
     configurationHash: "",

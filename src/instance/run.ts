@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createEventSink } from "../kube/event-sink.ts";
-import type { PostmasterHost } from "../ports/postmaster-host.ts";
+import { findUpgradeObstacle } from "../plan/instance/upgrade-obstacle.ts";
+import type { LogSpill, PostmasterHost } from "../ports/postmaster-host.ts";
 import { BackupRunner } from "./backup/backup-runner.ts";
 import { followPluginWindow } from "./backup/plugin-window.ts";
 import { loadServerCertificate } from "./certificates.ts";
@@ -31,6 +32,7 @@ import { StatusCollector } from "./status.ts";
 import { createInstanceWal } from "./wal/create-wal.ts";
 import { followKeptWal } from "./wal/former-wal.ts";
 import { createLocalServer, localHandler } from "./web/local-server.ts";
+import { ManagerUpgrade } from "./web/manager-upgrade.ts";
 import { ProbeChecks } from "./web/probe-checks.ts";
 import { createRemoteServer, remoteHandler } from "./web/remote-server.ts";
 
@@ -55,17 +57,25 @@ export async function runInstance(
   await files.makeDirectory(paths.tmp);
   await files.makeDirectory(paths.socketDir);
   const spill = await host.takeLogs();
-  const pipesStop = new AbortController();
-  const pipes = createLogPipes({
-    logDir: paths.log,
-    ...(spill.path === undefined ? {} : { spillPath: spill.path }),
-    droppedLines: spill.droppedLines,
-    logger,
-    write: output.writeLine,
-    format: output.format,
-    signal: pipesStop.signal,
-  });
-  await pipes.start();
+  const readLogs = async (kept: Partial<LogSpill> = {}) => {
+    const end = new AbortController();
+    const read = createLogPipes({
+      logDir: paths.log,
+      ...(kept.path === undefined ? {} : { spillPath: kept.path }),
+      droppedLines: kept.droppedLines ?? 0,
+      logger,
+      write: output.writeLine,
+      format: output.format,
+      signal: end.signal,
+    });
+    await read.start();
+    const stop = () => {
+      end.abort();
+      return read.done;
+    };
+    return { stop };
+  };
+  let pipes = await readLogs(spill);
   logger.info("Starting the instance manager", { adopting: hello.postmasterPid ?? null });
 
   const podUid = await readPodUid(files, paths, settings.environment);
@@ -98,8 +108,7 @@ export async function runInstance(
     stop.abort();
     await Promise.all([remote.close(), local.close(), metrics.close(), statusCollector.close(), backups.close()]);
     await Promise.all([wal.close(), plugins.close()]);
-    pipesStop.abort();
-    await pipes.done;
+    await pipes.stop();
     if (code === 0) await quitSidecars();
     logger.info("The instance manager ends", { code });
     output.flush();
@@ -145,7 +154,8 @@ export async function runInstance(
       context,
       status: statusCollector,
       probes,
-      leaseReport: () => lease.report(),
+      leaseReport: () => ({ ...lease.report(), backups: backups.running() }),
+      update: (request, exchange) => upgrade.answer(request, exchange),
       promise: (request) => answerPromise({ context, promise: (question) => lease.promise(question) }, request),
     }),
     { tls: settings.statusTls },
@@ -160,6 +170,23 @@ export async function runInstance(
     logger,
   });
   const backups = new BackupRunner({ context, plugins, status, events, inTree: () => wal.inTree() });
+  const upgrade = new ManagerUpgrade({
+    context,
+    arch: identity.arch,
+    obstacle: () => {
+      const runs = backups.running().length;
+      return findUpgradeObstacle({ state, busy: lifecycle.busy, backups: runs, deadlineMs: keeper.deadlineMs() });
+    },
+    handOver: async (staged) => {
+      await pipes.stop();
+      output.flush();
+      await host.upgrade(staged).catch(async (error) => {
+        pipes = await readLogs();
+        throw error;
+      });
+    },
+  });
+  await upgrade.clean();
   const local = createLocalServer(localHandler(context, status, (name) => backups.start(name)));
   const applyCertificate = () => {
     if (!state.serverCertificate) return;

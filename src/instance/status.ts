@@ -119,7 +119,7 @@ export class StatusCollector {
       executableHash: this.#identity.executableHash,
       instanceManagerVersion: compatibleVersion,
       instanceArch: this.#identity.arch,
-      isInstanceManagerUpgrading: false,
+      isInstanceManagerUpgrading: state.upgrading,
       sessionID: this.#identity.sessionId,
       isPodReady: false,
     };

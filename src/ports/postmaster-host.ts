@@ -48,6 +48,11 @@ export interface PostmasterHost {
    * pod when none comes back for that long; 0 ends it. A later call replaces an earlier one.
    */
   probeVolumes(folders: readonly string[], limitMs: number): void;
+  /**
+   * Puts the launcher and the runtime of a folder in place of this one's, with everything that must live on. It ends this
+   * process; only a refusal comes back, after which nothing has changed.
+   */
+  upgrade(staged: string): Promise<never>;
   /** Ends the container with this code; the promise never resolves in a real pod. */
   exit(code: number): Promise<void>;
   /** Resolves when the host is gone, which leaves nothing to do but to end. */

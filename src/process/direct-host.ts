@@ -87,6 +87,10 @@ export class DirectHost implements PostmasterHost {
   /** Without a launcher nobody could tell a disk that hangs from a slow one. */
   probeVolumes(): void {}
 
+  async upgrade(): Promise<never> {
+    throw new Error("there is no launcher that could be replaced with the runtime");
+  }
+
   async exit(code: number): Promise<void> {
     this.#child?.kill("SIGKILL");
     this.#endProcess(code);

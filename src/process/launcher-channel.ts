@@ -149,6 +149,11 @@ export class LauncherChannel implements PostmasterHost {
     this.#send(["probe", String(Math.max(0, Math.round(limitMs))), ...folders]);
   }
 
+  async upgrade(staged: string): Promise<never> {
+    const answer = await this.#request(["upgrade", staged], ([verb, what]) => verb === "error" && what === "upgrade");
+    throw new Error(`the launcher refused the upgrade: ${answer[2] ?? "no reason"}`);
+  }
+
   async exit(code: number): Promise<void> {
     this.#send(["exit", String(code)]);
     await this.lost;

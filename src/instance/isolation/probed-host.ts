@@ -31,6 +31,7 @@ export function probedHost(
       }),
     setDeadline: (ms) => host.setDeadline(ms),
     probeVolumes: (folders, limitMs) => host.probeVolumes(folders, limitMs),
+    upgrade: (staged) => host.upgrade(staged),
     exit: (code) => host.exit(code),
     lost: host.lost,
     probe,

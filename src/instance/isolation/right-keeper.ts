@@ -54,6 +54,13 @@ export class RightKeeper {
     host.setDeadline(isEnforced() ? (deadlineOfRight(right, view) ?? 0) : 0);
   };
 
+  /** Milliseconds until the launcher's deadline for the right as it is; `undefined` = there is none. */
+  deadlineMs(): number | undefined {
+    const { lease, podName, clock, isEnforced } = this.#options;
+    if (!isEnforced()) return undefined;
+    return deadlineOfRight(lease.right, { me: podName, now: clock.monotonicMs(), timings: lease.rightTimings });
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#look(signal);

@@ -503,13 +503,15 @@ export class LabInstance {
   }
 
   signalLauncher(signal: NodeJS.Signals): void {
-    for (const pid of this.launcherPids()) process.kill(pid, signal);
+    const launcher = join(this.scratch, "manager");
+    for (const { pid, program } of listProcesses()) if (program === launcher) process.kill(pid, signal);
   }
 
-  /** The launcher, by the name of its program; it keeps its number when it is replaced in place. */
+  /** The launcher, without its helpers; it keeps its number when it is replaced in place. */
   launcherPids(): number[] {
     const launcher = join(this.scratch, "manager");
-    return listProcesses().flatMap(({ pid, program }) => (program === launcher ? [pid] : []));
+    const running = listProcesses().filter(({ program }) => program === launcher);
+    return running.flatMap(({ pid }) => (innerPid(pid) === "1" ? [pid] : []));
   }
 
   #owns(pid: number): boolean {
