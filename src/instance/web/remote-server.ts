@@ -1,12 +1,12 @@
 import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from "node:http";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { TLSSocket } from "node:tls";
-import type { LeaseReport } from "../../api/pg-status.ts";
+import type { BackupReport, LeaseReport } from "../../api/pg-status.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { promisePath } from "../isolation/promise-client.ts";
 import type { StatusCollector } from "../status.ts";
 import { archivePartial } from "./archive-partial.ts";
-import { type HttpAnswer, type HttpHandler, jsonAnswer, listenerOf, textAnswer } from "./http-answer.ts";
+import { type HttpAnswer, type HttpExchange, type HttpHandler, jsonAnswer, listenerOf, textAnswer } from "./http-answer.ts";
 import { checkOperator } from "./operator-auth.ts";
 import type { ProbeChecks } from "./probe-checks.ts";
 
@@ -14,29 +14,35 @@ export interface RemoteServerDeps {
   context: InstanceContext;
   status: StatusCollector;
   probes: ProbeChecks;
-  /** What is told about the primary Lease beside the state of PostgreSQL. */
-  leaseReport: () => LeaseReport;
+  /** What is told about the primary Lease and about backups beside the state of PostgreSQL. */
+  leaseReport: () => LeaseReport & BackupReport;
   /** Answers a holder that asks for a promise. */
   promise: (request: IncomingMessage) => Promise<HttpAnswer>;
+  /** Replaces this instance manager by the one in the body. */
+  update: (request: IncomingMessage, exchange: HttpExchange) => Promise<HttpAnswer>;
 }
 
-/** Parts of the operator's interface that this version does not answer yet. */
-const notImplemented = new Map([
-  ["/pg/mode/backup", "backups by this instance manager are not available in this version"],
-  ["/update", "the instance manager can't be upgraded in place in this version; delete the pod to replace it"],
-]);
+const updatePath = "/update";
 
-async function answerOperator(deps: RemoteServerDeps, path: string, peer: Buffer | undefined): Promise<HttpAnswer> {
+async function answerOperator(
+  deps: RemoteServerDeps,
+  path: string,
+  request: IncomingMessage,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const peer = (request.socket as Partial<TLSSocket>).getPeerCertificate?.()?.raw;
   const refusal = checkOperator(peer, deps.context.state.cluster?.status?.operatorCertificateFingerprint);
   if (refusal) return refusal;
+  if (path === updatePath) return deps.update(request, exchange);
   if (path === "/pg/controldata") return jsonAnswer(200, { data: await deps.context.data.controlText() });
   if (path === "/pg/archive/partial") return archivePartial(deps.context);
-  const message = notImplemented.get(path) ?? "not implemented";
+  const message = "backups by this instance manager are not available in this version";
   return jsonAnswer(501, { error: { code: "NOT_IMPLEMENTED", message } });
 }
 
 export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
-  return async (request, url) => {
+  return async (request, url, exchange) => {
+    if (url.pathname !== updatePath) exchange.proceed();
     switch (url.pathname) {
       case "/pg/status":
         return jsonAnswer(200, { ...(await deps.status.collect()), cnpgTs: deps.leaseReport() });
@@ -53,10 +59,8 @@ export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
       case "/pg/controldata":
       case "/pg/mode/backup":
       case "/pg/archive/partial":
-      case "/update": {
-        const peer = (request.socket as Partial<TLSSocket>).getPeerCertificate?.();
-        return answerOperator(deps, url.pathname, peer?.raw);
-      }
+      case updatePath:
+        return answerOperator(deps, url.pathname, request, exchange);
       default:
         return undefined;
     }
@@ -71,16 +75,33 @@ export interface RemoteServer {
   close(): Promise<void>;
 }
 
+/** How long a request may take to arrive, in milliseconds. */
+const bodyLimitMs = 20_000;
+
+/** A whole instance manager may take longer than everything else that is sent here; its receiver watches its pace. */
+function limitBody(request: IncomingMessage): void {
+  if (request.complete || request.url === updatePath) return;
+  const timer = setTimeout(() => request.complete || request.destroy(), bodyLimitMs);
+  request.once("close", () => clearTimeout(timer));
+}
+
 /** The interface on port 8000 that the operator, the kubelet and the peers use. */
 export function createRemoteServer(handler: HttpHandler, options: { tls: boolean }): RemoteServer {
-  const limits = { headersTimeout: 3_000, requestTimeout: 20_000 };
+  const limits = { headersTimeout: 3_000, requestTimeout: 0 };
+  const listener = listenerOf(handler);
   const server: HttpServer | HttpsServer = options.tls
     ? createHttpsServer(
         // The client's certificate is asked for, and judged by its key where it matters.
         { minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: false, ...limits },
-        listenerOf(handler),
+        listener,
       )
-    : createHttpServer(limits, listenerOf(handler));
+    : createHttpServer(limits, listener);
+  server.on("request", limitBody);
+  const asked = listenerOf(handler, { asked: true });
+  server.on("checkContinue", (request, response) => {
+    limitBody(request);
+    asked(request, response);
+  });
   return {
     listen: (port) => listen(server, port),
     setCertificate: ({ cert, key }) => {
