@@ -1,7 +1,8 @@
-import { clusterName, clusterNamespace } from "../api/cluster-facts.ts";
+import { clusterName, clusterNamespace, secretNames } from "../api/cluster-facts.ts";
 import type { Cluster } from "../api/generated/cluster.ts";
 import type { Pod } from "../api/generated/kubernetes.ts";
 import { annotations } from "../api/labels.ts";
+import { formatRolloutNote } from "../api/rollout-note.ts";
 import type { BuildContext } from "../build/context.ts";
 import { buildApplicationSecret, buildSuperuserSecret } from "../build/credentials.ts";
 import { recordPodSpec } from "../build/instance-pod.ts";
@@ -9,7 +10,9 @@ import { applyMergePatch, createMergePatch } from "../build/merge-patch.ts";
 import { ownsObject } from "../build/metadata.ts";
 import { generatePassword } from "../build/password.ts";
 import { resources } from "../kube/resources.ts";
+import { secretText } from "../pki/inspect.ts";
 import { actionName, type ClusterAction, type ObjectRef, type PlannedObject } from "../plan/cluster/actions.ts";
+import type { RolloutSlot } from "../plan/cluster/observed.ts";
 import type { Clock, Random } from "../ports/clock.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import {
@@ -24,6 +27,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { LifecycleOperation } from "../ports/plugin.ts";
 import { executeCertificate } from "./execute-certificate.ts";
 import type { Failpoint } from "./failpoint.ts";
+import type { ManagerUploads } from "./manager-uploads.ts";
 import type { ClusterPlugins } from "./plugins/without-plugins.ts";
 import type { DemotedPrimary } from "./replica-transition.ts";
 import { resourceTypeOf } from "./resource-types.ts";
@@ -39,7 +43,10 @@ export interface ExecutorOptions {
   failpoint: Failpoint;
   /** Whose hooks surround the writes. @default - nobody's */
   plugins?: ClusterPlugins;
-  takeRolloutSlot(cluster: string, instance: string): void;
+  /** Refuses with a conflict when another step was taken after `seenAtMs`; gives the way to give the slot back. */
+  takeRolloutSlot(slot: RolloutSlot, seenAtMs: number | undefined): (() => void) | undefined;
+  /** Sends instances their manager. @default - nobody does */
+  managers?: Pick<ManagerUploads, "begin" | "forget">;
   /** The stopped primary of a cluster that becomes a replica cluster. */
   demoted: Pick<DemotedPrimary, "archivePartialWal">;
 }
@@ -57,9 +64,24 @@ interface Run {
   cluster: Cluster;
 }
 
+/** Kinds around the instances: that one of them cannot be made is no reason not to make the others. */
+const surroundings = new Set([
+  "Service",
+  "PodDisruptionBudget",
+  "ServiceAccount",
+  "Role",
+  "RoleBinding",
+  "ConfigMap",
+  "Secret",
+  "PodMonitor",
+  "FailoverQuorum",
+  "Lease",
+]);
+
 /**
- * Carries out a plan in order and stops at the first failure. It decides nothing: every write is conditional on what the
- * plan was made on, and nothing is deleted once the Cluster has changed since.
+ * Carries out a plan in order and stops at the first failure; after one that concerns an object around the instances only
+ * other such objects are still made. It decides nothing: every write is conditional on what the plan was made on, and
+ * nothing is deleted once the Cluster has changed since.
  */
 export async function executeActions(
   options: ExecutorOptions,
@@ -69,13 +91,19 @@ export async function executeActions(
   signal: AbortSignal,
 ): Promise<Cluster> {
   const run: Run = { options, logger, signal, cluster };
+  let refusal: unknown;
   for (const action of actions) {
     signal.throwIfAborted();
+    if (refusal !== undefined && !makesSurrounding(action)) continue;
     const name = actionName(action);
     logger.debug("Executing action", { action: name, reason: action.reason, ...subjectOf(action) });
     try {
       await executeOne(run, action);
     } catch (error) {
+      if (makesSurrounding(action) && isRefusal(error)) {
+        refusal ??= error;
+        continue;
+      }
       const isOptional = (action.kind === "patch" || action.kind === "delete") && action.bestEffort;
       if (!isOptional) throw error;
       logger.warning("Optional action failed", { action: name, reason: action.reason, error });
@@ -86,7 +114,17 @@ export async function executeActions(
     }
     options.failpoint(name);
   }
+  if (refusal !== undefined) throw refusal;
   return run.cluster;
+}
+
+function makesSurrounding(action: ClusterAction): boolean {
+  return action.kind === "create" && surroundings.has(action.object.kind);
+}
+
+/** Whether repeating the same write would meet the same answer. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof NotOwnedError || isKubeError(error, "invalid", "forbidden");
 }
 
 async function executeOne(run: Run, action: ClusterAction): Promise<void> {
@@ -120,11 +158,43 @@ async function executeOne(run: Run, action: ClusterAction): Promise<void> {
     case "archivePartialWal":
       return run.options.demoted.archivePartialWal(run.cluster, action.instance, action.wal, run.signal);
     case "takeRolloutSlot":
-      run.options.takeRolloutSlot(`${clusterNamespace(run.cluster)}/${clusterName(run.cluster)}`, action.instance);
+      return takeRolloutSlot(run, action);
+    case "sendManager":
+      return beginDelivery(run, action);
+    case "forgetManager":
+      run.options.managers?.forget(action.target.uid);
       return;
     default:
       action satisfies never;
   }
+}
+
+async function takeRolloutSlot(run: Run, action: ClusterAction & { kind: "takeRolloutSlot" }): Promise<void> {
+  const { instance, podUid, seenAtMs } = action;
+  const cluster = `${clusterNamespace(run.cluster)}/${clusterName(run.cluster)}`;
+  const slot = { cluster, instance, podUid, atMs: run.options.clock.now() };
+  const giveBack = run.options.takeRolloutSlot(slot, seenAtMs);
+  try {
+    const noted = { [annotations.lastRollout]: formatRolloutNote(slot) };
+    await patchCluster(run, { metadata: { annotations: noted } }, undefined);
+  } catch (error) {
+    giveBack?.();
+    throw error;
+  }
+}
+
+function beginDelivery(run: Run, action: ClusterAction & { kind: "sendManager" }): void {
+  const { stores, managers } = run.options;
+  const { target, goArch, hash, oldHash } = action;
+  const { namespace, name, uid } = target;
+  const ip = stores.pods.get({ namespace, name })?.status?.podIP;
+  const authority = stores.secrets.get({ namespace, name: secretNames(run.cluster).serverCa });
+  const serverCa = authority && secretText(authority, "ca.crt");
+  // Without them the instance would not have answered just now; the next pass sees what became of it.
+  if (!ip || !serverCa) return;
+  const cluster = `${namespace}/${clusterName(run.cluster)}`;
+  const subject = targetOf(run.cluster);
+  managers?.begin({ cluster, subject, instance: name, podUid: uid, ip, serverCa, goArch, hash, oldHash });
 }
 
 async function patchCluster(

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { choosePort } from "../../../local/process/free-port.ts";
 import { waitFor } from "../../../local/process/wait.ts";
+import type { Secret } from "../../../src/api/generated/kubernetes.ts";
+import { encodeData } from "../../../src/build/credentials.ts";
 import { resources } from "../../../src/kube/resources.ts";
+import { secretText } from "../../../src/pki/inspect.ts";
+import { renewLeaf } from "../../../src/pki/issue.ts";
 import type { KubeObject, ResourceType } from "../../../src/ports/kube-api.ts";
 import { admissionCases } from "./admission-cases.ts";
 import { type Installation, installOperator } from "./least-privilege.ts";
@@ -202,10 +206,28 @@ describe("what a person is told", () => {
     const { status, message } = await send(world, "POST", path, body);
     expect(status).toBe(400);
     expect(message).toContain('duplicate field "spec.instances"');
+    const secret =
+      '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"username":"YQ==","username":"Yg=="}}';
+    const doubled = await send(world, "POST", "/api/v1/namespaces/default/secrets?fieldValidation=Strict", secret);
+    expect(doubled.status).toBe(400);
+    expect(doubled.message).toContain('duplicate field "data.username"');
   });
 });
 
 describe("an operator that is away", () => {
+  /** Leaves the operator's own certificate as it would be three days before its end. */
+  async function endCertificate(key: { namespace: string; name: string }): Promise<Secret> {
+    const text = (secret: Secret, name: string) => secretText(secret, name) ?? "";
+    const authority = await world.api.get(resources.secrets, { ...key, name: "cnpg-ca-secret" });
+    const signer = { certificate: text(authority, "ca.crt"), privateKey: text(authority, "ca.key") };
+    const host = `cnpg-webhook-service.${key.namespace}.svc`;
+    const leaf = { commonName: host, usage: "server" as const, dnsNames: [host] };
+    const before = text(await world.api.get(resources.secrets, key), "tls.key");
+    const certificate = renewLeaf(signer, before, leaf, { now: Date.now(), durationDays: 3 });
+    const body = { data: encodeData({ "tls.crt": certificate }) };
+    return world.api.patch(resources.secrets, key, { type: "merge", body });
+  }
+
   it("lets nothing past unjudged, holds up no other kind, and judges again once it is back", async () => {
     await operator.stop();
     const refused = await tryCluster();
@@ -214,7 +236,12 @@ describe("an operator that is away", () => {
     const catalogs = resources.imageCatalogs as ResourceType<KubeObject>;
     const images = [{ major: 17, image: "example.org/postgresql:17.2" }];
     expect(await submit(world, catalogs, { ...anObject(catalogs, { images }) })).toMatchObject({ status: 201 });
+    const key = { namespace: installation.namespace, name: "cnpg-webhook-cert" };
+    const ending = await endCertificate(key);
     await startProgram();
+    const renewed = await world.api.get(resources.secrets, key);
+    expect(renewed.data?.["tls.crt"]).not.toBe(ending.data?.["tls.crt"]);
+    expect(renewed.data?.["tls.key"]).toBe(ending.data?.["tls.key"]);
     expect((await tryCluster({ storage: { size: "much" } })).message).toContain("spec.storage.size");
   });
 });

@@ -149,6 +149,35 @@ describe("failover", () => {
     await world.api.patch(resources.pods, key, { type: "merge", body });
   }
 
+  it("is not held up by a replica that takes the question and never answers", async () => {
+    const third = scene.node.instances.get(`${c}-3`);
+    if (third) third.hangs = true;
+    await scene.node.killPod(`${c}-1`);
+    await scene.waitStatus(c, "the successor", (it) => it.currentPrimary === `${c}-2`);
+    if (third) third.hangs = false;
+    await scene.waitHealthy(c, 3);
+  });
+
+  it("takes over when a primary that was to restart where it is cannot start any more", async () => {
+    scene.node.holdPods.add(`${c}-1`);
+    await scene.patchSpec(c, { imageName: "example.org/postgresql:17.3" });
+    const phase = "Primary instance is being restarted without a switchover";
+    await scene.waitStatus(c, "the restart", (it) => it.phase === phase && it.readyInstances === 2);
+    await expect.poll(() => scene.find(resources.pods, `${c}-1`), { timeout: 20_000 }).toBeDefined();
+    expect((await scene.cluster(c)).status?.targetPrimary).toBe(`${c}-1`);
+    const image = "example.org/postgresql:17.3";
+    const waiting = { reason: "ErrImagePull", message: "not found" };
+    const containerStatuses = [
+      { name: "postgres", image, imageID: "", ready: false, restartCount: 0, state: { waiting } },
+    ];
+    const key = { namespace: scene.namespace, name: `${c}-1` };
+    const patch = { type: "merge" as const, body: { status: { containerStatuses } } };
+    await world.api.patch(resources.pods, key, patch, { subresource: "status" });
+    await scene.waitStatus(c, "a new primary", (it) => ![undefined, "", `${c}-1`].includes(it.currentPrimary));
+    await releasePrimary();
+    await scene.waitHealthy(c, 3);
+  });
+
   it("heals two pods that go at once", async () => {
     await Promise.all([scene.node.killPod(`${c}-1`), scene.node.killPod(`${c}-2`)]);
     const cluster = await scene.waitStatus(c, "a new primary", (it) => it.currentPrimary === `${c}-3`);

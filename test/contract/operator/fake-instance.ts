@@ -10,6 +10,8 @@ export interface FakeInstance {
   status: PostgresStatus | null;
   /** Laid over the status in every answer. */
   override: Partial<PostgresStatus>;
+  /** Requests are taken and never answered, as behind a network that swallows packets. */
+  hangs: boolean;
   /** Requests so far. */
   calls: number;
   stop(): Promise<void>;
@@ -26,6 +28,7 @@ export async function startFakeInstance(options: {
     ip: options.ip,
     status: aStatus(),
     override: {},
+    hangs: false,
     calls: 0,
     stop: () => close(server),
   };
@@ -39,6 +42,7 @@ export async function startFakeInstance(options: {
     },
     (request, response) => {
       instance.calls += 1;
+      if (instance.hangs) return;
       if (!instance.status) return request.socket.destroy();
       response.writeHead(request.url === "/pg/status" ? 200 : 404, { "content-type": "application/json" });
       response.end(JSON.stringify({ ...instance.status, ...instance.override }));

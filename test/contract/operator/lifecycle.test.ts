@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { createStore } from "../../../src/kube/store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -152,6 +153,36 @@ describe("bad input", () => {
     expect(bad.status?.conditions?.find((it) => it.type === "Ready")?.status).toBe("False");
     await expect.poll(() => reasonsOf("bad"), { timeout: 5_000 }).toContain("InvalidClusterDefinition");
     await scene.create("good", { instances: 1 });
+    await scene.waitHealthy("good", 1);
+  });
+
+  it("of several clusters at once is told of each, and delays nobody", async () => {
+    const bad: [string, Partial<Cluster["spec"]>, string][] = [
+      ["bad-image", { imageName: "example.org/postgresql:latest" }, "spec.imageName"],
+      ["bad-sync", { maxSyncReplicas: 5 }, "spec.maxSyncReplicas"],
+      ["bad-parameter", { postgresql: { parameters: { port: "1" } } }, "spec.postgresql.parameters.port"],
+      ["bad-bootstrap", { bootstrap: { initdb: {}, recovery: {} } }, "spec.bootstrap"],
+      ["bad-wal", { walStorage: { size: "little" } }, "spec.walStorage.size"],
+    ];
+    await Promise.all([
+      ...bad.map(([name, spec]) => scene.create(name, spec)),
+      scene.create("among", { instances: 1 }),
+    ]);
+    await scene.waitHealthy("among", 1);
+    for (const [name, , field] of bad) {
+      const cluster = await scene.waitStatus(name, "the phase", (it) => it.phase === "Invalid cluster definition");
+      expect(cluster.status?.phaseReason, name).toContain(field);
+      expect(await scene.find(resources.persistentVolumeClaims, `${name}-1`)).toBeUndefined();
+    }
+  });
+
+  it("that makes a running cluster's definition wrong stops none of its instances", async () => {
+    const before = await scene.find(resources.pods, "good-1");
+    await scene.patchSpec("good", { storage: { size: "less" } });
+    const cluster = await scene.waitStatus("good", "the phase", (it) => it.phase === "Invalid cluster definition");
+    expect(cluster.status?.phaseReason).toContain("spec.storage.size");
+    expect((await scene.find(resources.pods, "good-1"))?.metadata.uid).toBe(before?.metadata.uid);
+    await scene.patchSpec("good", { storage: { size: "1Gi" } });
     await scene.waitHealthy("good", 1);
   });
 

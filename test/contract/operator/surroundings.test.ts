@@ -213,6 +213,11 @@ describe("the account of the instances", () => {
     const cluster = await scene.waitStatus("foreign", "the phase", (it) => (it.phase ?? "").startsWith("Unable"));
     expect(cluster.status?.phaseReason).toContain("foreign");
     expect((await scene.find(resources.roles, "foreign"))?.metadata.labels).toEqual({ mine: "yes" });
+    // One trouble hides none of the rest.
+    for (const type of [resources.services, resources.leases, resources.podDisruptionBudgets] as const) {
+      const name = { Service: "foreign-rw", Lease: "foreign", PodDisruptionBudget: "foreign-primary" }[type.kind] ?? "";
+      expect(await scene.find(type as typeof resources.services, name), name).toBeDefined();
+    }
     for (const type of [resources.serviceAccounts, resources.roles] as const) {
       await world.api.delete(type as typeof resources.roles, { namespace: scene.namespace, name: "foreign" });
     }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersistentVolumeClaim } from "../../../src/api/generated/kubernetes.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import type { KubeObject } from "../../../src/ports/kube-api.ts";
+import { primaryStatus } from "../../unit/plan/cluster/fixtures.ts";
 import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 const soon = { timeout: 20_000, interval: 50 };
@@ -102,6 +103,29 @@ describe("volumes", () => {
     await scene.patchSpec("g", { instances: 1 });
     await scene.waitHealthy("g", 1);
     await expect.poll(() => volumeNames("g"), soon).toEqual(["g-1", "g-1-tbs-big-data", "g-1-wal"]);
+  });
+
+  it("that are full stop no growth, and nobody takes over from an instance that only lacks space", async () => {
+    await scene.create("f", { instances: 2, storage: storage("1Gi") });
+    await scene.waitHealthy("f", 2);
+    const full = scene.node.instances.get("f-1");
+    if (full) full.status = null;
+    const key = { namespace: scene.namespace, name: "f-1" };
+    const container = (state: object) => ({ name: "postgres", image: "i", imageID: "", restartCount: 1, ...state });
+    const note = (containerStatuses: object[], ready: boolean) => {
+      const conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
+      const body = { status: { containerStatuses, conditions } };
+      return world.api.patch(resources.pods, key, { type: "merge", body }, { subresource: "status" });
+    };
+    await note([container({ ready: false, state: { terminated: { exitCode: 4 } } })], false);
+    await scene.waitStatus("f", "the phase", (it) => it.phase === "Not enough disk space");
+    await scene.patchSpec("f", { storage: storage("2Gi") });
+    await expect.poll(() => sizeOf("f-1"), soon).toBe("2Gi");
+    expect((await scene.cluster("f")).status?.targetPrimary).toBe("f-1");
+    if (full) full.status = primaryStatus({ timeLineID: 1 });
+    await note([container({ ready: true, state: { running: {} } })], true);
+    const cluster = await scene.waitHealthy("f", 2);
+    expect(cluster.status).toMatchObject({ currentPrimary: "f-1", timelineID: 1 });
   });
 
   it("for WAL are added to instances that run, ready to use, and the pods come back with them", async () => {

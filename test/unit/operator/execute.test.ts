@@ -158,6 +158,20 @@ describe("execution", () => {
     expect(api.peek(resources.clusters, { namespace: "ns", name: "c" })?.status?.phase).toBeUndefined();
   });
 
+  it("still makes what surrounds the instances after one such object was refused, and nothing else", async () => {
+    const [taken, free] = ["taken", "free"].map((name) => ({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { namespace: "ns", name },
+    }));
+    if (!taken || !free) throw new Error("two Services are needed");
+    api.seed(resources.services, { ...taken, apiVersion: "v1", kind: "Service" });
+    const create = (object: typeof taken): ClusterAction => ({ kind: "create", object, mustOwn: true, reason: "r" });
+    await expect(run([create(taken), patchStatus("two"), create(free)])).rejects.toThrow(NotOwnedError);
+    expect(await api.get(resources.services, { namespace: "ns", name: "free" })).toBeDefined();
+    expect((await api.get(resources.clusters, { namespace: "ns", name: "c" })).status?.phase).not.toBe("two");
+  });
+
   it("goes on after a best effort that failed", async () => {
     const pod = seedPod();
     await api.delete(resources.pods, { namespace: "ns", name: "c-1" });
