@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createEventSink } from "../kube/event-sink.ts";
 import { findUpgradeObstacle } from "../plan/instance/upgrade-obstacle.ts";
 import type { LogSpill, PostmasterHost } from "../ports/postmaster-host.ts";
+import { BackupMode } from "./backup/backup-mode.ts";
 import { BackupRunner } from "./backup/backup-runner.ts";
 import { followPluginWindow } from "./backup/plugin-window.ts";
 import { loadServerCertificate } from "./certificates.ts";
@@ -149,9 +150,11 @@ export async function runInstance(
     state.isolated = isolated;
     lifecycle.observeCluster();
   });
+  const backupMode = new BackupMode(context);
   const remote = createRemoteServer(
     remoteHandler({
       context,
+      backupMode,
       status: statusCollector,
       probes,
       leaseReport: () => ({ ...lease.report(), backups: backups.running() }),
@@ -230,6 +233,7 @@ export async function runInstance(
     followQuerySources(context, sources, signal),
     followKeptWal(context, signal),
     followPluginWindow(context, plugins, status, signal),
+    backupMode.run(signal),
   ];
   void warmUp(context, reconciler, hello.postmasterPid !== undefined);
   const failure = await Promise.all(background).then(

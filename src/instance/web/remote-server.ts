@@ -2,11 +2,20 @@ import { createServer as createHttpServer, type Server as HttpServer, type Incom
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { BackupReport, LeaseReport } from "../../api/pg-status.ts";
+import type { BackupMode } from "../backup/backup-mode.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { promisePath } from "../isolation/promise-client.ts";
 import type { StatusCollector } from "../status.ts";
 import { archivePartial } from "./archive-partial.ts";
-import { type HttpAnswer, type HttpExchange, type HttpHandler, jsonAnswer, listenerOf, textAnswer } from "./http-answer.ts";
+import { answerBackupMode } from "./backup-mode-api.ts";
+import {
+  type HttpAnswer,
+  type HttpExchange,
+  type HttpHandler,
+  jsonAnswer,
+  listenerOf,
+  textAnswer,
+} from "./http-answer.ts";
 import { checkOperator } from "./operator-auth.ts";
 import type { ProbeChecks } from "./probe-checks.ts";
 
@@ -14,6 +23,7 @@ export interface RemoteServerDeps {
   context: InstanceContext;
   status: StatusCollector;
   probes: ProbeChecks;
+  backupMode: BackupMode;
   /** What is told about the primary Lease and about backups beside the state of PostgreSQL. */
   leaseReport: () => LeaseReport & BackupReport;
   /** Answers a holder that asks for a promise. */
@@ -35,9 +45,8 @@ async function answerOperator(
   if (refusal) return refusal;
   if (path === updatePath) return deps.update(request, exchange);
   if (path === "/pg/controldata") return jsonAnswer(200, { data: await deps.context.data.controlText() });
-  if (path === "/pg/archive/partial") return archivePartial(deps.context);
-  const message = "backups by this instance manager are not available in this version";
-  return jsonAnswer(501, { error: { code: "NOT_IMPLEMENTED", message } });
+  if (path === "/pg/mode/backup") return answerBackupMode(deps.backupMode, request);
+  return archivePartial(deps.context);
 }
 
 export function remoteHandler(deps: RemoteServerDeps): HttpHandler {

@@ -137,6 +137,12 @@ test("only the operator reads the control data", async () => {
   expect((JSON.parse(body) as { data: string }).data).toContain("Database system identifier");
 });
 
+test("only the operator asks for the backup mode", async () => {
+  expect(await one.get("/pg/mode/backup")).toEqual({ status: 401, body: "client certificate required" });
+  expect(await one.get("/pg/mode/backup", { operator: true })).toEqual({ status: 200, body: '{"data":{}}' });
+  expect((await one.get("/pg/mode/backup", { operator: true, method: "DELETE" })).status).toBe(405);
+});
+
 test("metrics tell that the server is up", async () => {
   const { status, body } = await one.metrics();
   expect(status).toBe(200);
