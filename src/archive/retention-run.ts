@@ -5,6 +5,8 @@ import { listAll, type ObjectStore } from "../ports/object-store.ts";
 import { listWalObjects } from "./archive-reader.ts";
 
 const deleteBatch = 1000;
+/** An upload that goes on this long is none any more: the process that began it has died. */
+const staleUploadMs = 86_400_000;
 
 export interface RetentionOutcome {
   /** IDs of the backups that were removed, oldest first, with the reason. */
@@ -13,6 +15,8 @@ export interface RetentionOutcome {
   walRemoved: number;
   /** First segment that must stay; undefined when no backup is left. */
   firstRequiredWal: string | undefined;
+  /** Uploads of this server that died on their way and are ended now; undefined when the store does not let us look for them. */
+  uploadsEnded: number | undefined;
 }
 
 /** Removes what a policy no longer needs: backups oldest first, each one's tars before its `backup.info`, then the WAL. */
@@ -35,7 +39,10 @@ export async function runRetention(
   const isObsolete = (name: string) =>
     wal.isObsolete(name) && (keepFrom === undefined || name.slice(8, 24) < keepFrom.slice(8, 24));
   const walRemoved = plan.backups.length === 0 ? 0 : await removeWal(store, keys, isObsolete, options.signal);
-  return { removed: plan.backups, kept: plan.kept, walRemoved, firstRequiredWal: wal.firstRequired };
+  // They only take room, so that they stay is no failure; some accounts may not list them.
+  const uploadsEnded = await store.abortStaleUploads(keys.prefix, options.nowMs - staleUploadMs).catch(() => undefined);
+  options.signal?.throwIfAborted();
+  return { removed: plan.backups, kept: plan.kept, walRemoved, firstRequiredWal: wal.firstRequired, uploadsEnded };
 }
 
 /** Removes one backup. Its `backup.info` goes last: until then the backup is still listed, and its removal can be repeated. */

@@ -2,7 +2,6 @@ import type { CatalogBackup } from "../../barman/catalog.ts";
 import { type CompressionName, compressions, splitCompressionSuffix } from "../../barman/compression.ts";
 import { parseTarName, type ServerKeys } from "../../barman/object-keys.ts";
 import { listAll, type ObjectStore } from "../../ports/object-store.ts";
-import { isSupported } from "../../store/codecs.ts";
 import { BaseError } from "./base-error.ts";
 
 /** One archive of a backup. */
@@ -41,16 +40,10 @@ function readSuffix(key: string, suffix: string): { compression: CompressionName
   return compression !== undefined && compressions[compression].suffix === suffix ? { compression } : undefined;
 }
 
-function checkArchives(
-  store: ObjectStore,
-  shown: string,
-  archives: readonly { key: string; part: number; compression: CompressionName | undefined }[],
-): void {
+function checkArchives(store: ObjectStore, shown: string, archives: readonly { part: number }[]): void {
   const at = archives.findIndex(({ part }, index) => part !== index);
   if (archives.length === 0 || at >= 0) {
     const missing = at < 0 ? "" : ` (part ${at} is missing or there twice)`;
     throw new BaseError("notFound", `the archive ${store.location}/${shown} is not complete${missing}`);
   }
-  const foreign = archives.find(({ compression }) => !isSupported(compression));
-  if (foreign) throw new BaseError("invalid", `this version cannot decompress ${store.location}/${foreign.key}`);
 }

@@ -1,5 +1,5 @@
 import { findObjectStoreError, type ObjectStoreErrorKind } from "../../ports/object-store.ts";
-import { CorruptStreamError, UnsupportedCompressionError } from "../../store/codecs.ts";
+import { CorruptStreamError } from "../../store/codecs.ts";
 import type { BaseFailureKind } from "./types.ts";
 
 /** Why a base backup was not taken or not restored. */
@@ -39,8 +39,7 @@ const kinds: Readonly<Record<ObjectStoreErrorKind, BaseFailureKind>> = {
 function kindOf(error: unknown): BaseFailureKind {
   const fromStore = findObjectStoreError(error);
   if (fromStore) return kinds[fromStore.kind];
-  if (error instanceof CorruptStreamError) return "damaged";
-  return error instanceof UnsupportedCompressionError ? "invalid" : "local";
+  return error instanceof CorruptStreamError ? "damaged" : "local";
 }
 
 function reasonOf(signal: AbortSignal): string {

@@ -3,13 +3,13 @@
 import type { BackupInfo } from "../../barman/backup-info.ts";
 import { formatBackupInfo } from "../../barman/backup-info.ts";
 import { barmanTimeMs } from "../../barman/barman-time.ts";
+import { compressions } from "../../barman/compression.ts";
 import { checkBackupName, formatBackupId, type ServerKeys, serverKeys } from "../../barman/object-keys.ts";
 import { chooseUploadSizes } from "../../barman/upload-sizes.ts";
 import type { Logger } from "../../ports/logger.ts";
 import { listAll } from "../../ports/object-store.ts";
 import type { SqlSession } from "../../ports/sql-session.ts";
 import { formatLsn } from "../../postgres/lsn.ts";
-import { isSupported } from "../../store/codecs.ts";
 import { dataItems, tablespaceFolder, tablespaceItems } from "./backup-items.ts";
 import {
   type BackupEnd,
@@ -59,7 +59,7 @@ export async function takeBaseBackup(deps: BaseBackupDeps, request: BaseBackupRe
 }
 
 function checkRequest({ backupName, compression }: BaseBackupRequest): string | null {
-  if (!isSupported(compression)) return `this version cannot compress by ${compression}`;
+  if (compression && !compressions[compression].base) return `base backups are not compressed by ${compression}`;
   return checkBackupName(backupName);
 }
 
