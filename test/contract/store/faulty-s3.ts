@@ -2,8 +2,14 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-/** What the proxy does with one request: passes it on, or answers in the server's place. */
-export type Fault = (incoming: IncomingMessage, outgoing: ServerResponse) => "pass" | "passThenCut" | "answered";
+/**
+ * What the proxy does with one request: passes it on, or answers in the server's place. `passThenCut` lets it take effect and loses
+ * the answer; `passHalf` loses the second half of the answer's body.
+ */
+export type Fault = (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+) => "pass" | "passThenCut" | "passHalf" | "answered";
 
 /** A proxy in front of a real S3 server that misbehaves when told to. */
 export interface FaultyS3 {
@@ -40,7 +46,8 @@ export async function startFaultyS3(targetPort: number, tls?: { cert: string; ke
         return;
       }
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
+      if (wish === "passHalf") cutInHalf(answer, outgoing);
+      else answer.pipe(outgoing);
     });
     onward.on("error", () => outgoing.destroy());
     outgoing.on("close", () => onward.destroy());
@@ -64,6 +71,16 @@ export async function startFaultyS3(targetPort: number, tls?: { cert: string; ke
         server.closeAllConnections();
       }),
   };
+}
+
+function cutInHalf(answer: IncomingMessage, outgoing: ServerResponse): void {
+  let left = Math.floor(Number(answer.headers["content-length"] ?? 0) / 2);
+  answer.on("data", (chunk: Buffer) => {
+    outgoing.write(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) answer.destroy();
+  });
+  answer.on("close", () => outgoing.socket?.end());
 }
 
 /** Answers with a status and, if given, an S3 error document of that code. */

@@ -1,0 +1,189 @@
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { listWalObjects } from "../../../src/archive/archive-reader.ts";
+import { restoreBaseBackup } from "../../../src/archive/base/restore-base-backup.ts";
+import { takeBaseBackup } from "../../../src/archive/base/take-base-backup.ts";
+import type { BaseBackupDeps, BaseBackupRequest, BaseBackupResult } from "../../../src/archive/base/types.ts";
+import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
+import { serverKeys } from "../../../src/barman/object-keys.ts";
+import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
+import { createFiles } from "../../../src/process/files.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { createBulkFiles } from "../../../src/store/bulk-files.ts";
+import { createS3Store } from "../../../src/store/s3-store.ts";
+import { createTreeFiles } from "../../../src/store/tree-files.ts";
+import { captureLogs } from "../../support/log-capture.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { startRestored } from "../../support/restored-server.ts";
+import { type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { serverSessions } from "../../support/server-session.ts";
+import { startWalSpool, type WalSpool } from "../../support/wal-spool.ts";
+
+const run = promisify(execFile);
+const tree = createTreeFiles();
+export const { connectTo, runSql } = serverSessions("base-lab");
+
+export interface BaseLabOptions {
+  bucket: string;
+  /** Megabytes of a WAL segment. @default 16 */
+  segmentMb?: number;
+  /** Names of tablespaces to make, in the order of their OIDs. */
+  tablespaces?: readonly string[];
+}
+
+/** A primary whose WAL is archived into a real S3 server by our engine, and what backs it up and restores it. */
+export class BaseLab {
+  static readonly place = { path: "deep/path", serverName: "cluster-a" };
+  readonly keys = serverKeys(BaseLab.place.path, BaseLab.place.serverName);
+  readonly destination: readonly string[];
+  readonly s3: S3Server;
+  readonly store: ObjectStore;
+  readonly folder: string;
+  readonly primary: PostgresServer;
+  /** Where each tablespace of the primary is. */
+  readonly spaces: ReadonlyMap<string, string>;
+  readonly #spool: WalSpool;
+
+  static async start(options: BaseLabOptions): Promise<BaseLab> {
+    const s3 = await startS3Server();
+    const store = await createS3Store(s3.options(options.bucket));
+    await store.checkBucket({ create: true });
+    const folder = await mkdtemp(join(tmpdir(), "base-lab-"));
+    await chmod(folder, 0o755);
+    const spools: WalSpool[] = [];
+    const primary = await startPostgres({
+      initdbFlags: ["--data-checksums", `--wal-segsize=${options.segmentMb ?? 16}`],
+      settings: { archive_mode: "on", max_wal_senders: "4", autovacuum: "off", min_wal_size: "128MB" },
+      async prepare(dataDir, user) {
+        const spool = await startWalSpool({ store, ...BaseLab.place, folder: join(folder, "wal"), owner: user });
+        spools.push(spool);
+        const command = spool.archiveCommand.replaceAll("'", "''");
+        await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
+      },
+    });
+    const [spool] = spools;
+    if (!spool) throw new Error("the server was not prepared");
+    const spaces = new Map<string, string>();
+    for (const name of options.tablespaces ?? []) {
+      const location = join(folder, name);
+      await mkdir(location);
+      await chown(location, primary.user.uid, primary.user.gid);
+      await runSql(primary, `CREATE TABLESPACE ${name} LOCATION '${location}'`);
+      spaces.set(name, location);
+    }
+    return new BaseLab({ s3, store, folder, primary, spool, spaces, bucket: options.bucket });
+  }
+
+  private constructor(parts: {
+    s3: S3Server;
+    store: ObjectStore;
+    folder: string;
+    primary: PostgresServer;
+    spool: WalSpool;
+    spaces: ReadonlyMap<string, string>;
+    bucket: string;
+  }) {
+    this.s3 = parts.s3;
+    this.store = parts.store;
+    this.folder = parts.folder;
+    this.primary = parts.primary;
+    this.spaces = parts.spaces;
+    this.#spool = parts.spool;
+    this.destination = [`s3://${parts.bucket}/${BaseLab.place.path}`, BaseLab.place.serverName];
+  }
+
+  async stop(): Promise<void> {
+    await this.primary.stop();
+    await this.#spool.stop();
+    this.store.close();
+    await this.s3.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  backup(request: Partial<BaseBackupRequest> = {}, deps: Partial<BaseBackupDeps> = {}): Promise<BaseBackupResult> {
+    const { logger } = captureLogs();
+    return takeBaseBackup(
+      { store: this.store, tree, clock: systemClock, logger, connect: connectTo(this.primary), ...deps },
+      {
+        ...BaseLab.place,
+        backupName: `backup-${randomUUID()}`,
+        immediateCheckpoint: true,
+        walTimeoutMs: 120_000,
+        ...request,
+      },
+    );
+  }
+
+  /** Folders for the tablespaces of a copy. */
+  moved(name: string): Record<string, string> {
+    return Object.fromEntries([...this.spaces.keys()].map((space) => [space, join(this.folder, name, space)]));
+  }
+
+  async restore(backupId: string, dataFolder: string, tablespaces: Record<string, string>): Promise<void> {
+    const { logger } = captureLogs();
+    const request = { ...BaseLab.place, backupId, dataFolder, tablespaces, sync: false };
+    await restoreBaseBackup({ store: this.store, tree, clock: systemClock, logger }, request);
+  }
+
+  /** Starts a server on a copy that `restore` puts into a folder, with all WAL from a segment on, and waits until it is promoted. */
+  async recovered(options: {
+    name: string;
+    firstWal: string;
+    restore(dataFolder: string, tablespaces: Record<string, string>): Promise<void>;
+    fetch?(walName: string, destination: string): Promise<void>;
+  }): Promise<PostgresServer> {
+    const tablespaces = this.moved(options.name);
+    await mkdir(join(this.folder, options.name), { mode: 0o755 });
+    const wal = await this.#fetchWal(options.firstWal, options.fetch);
+    const server = await startRestored({
+      restore: (dataFolder) => options.restore(dataFolder, tablespaces),
+      recovery: { restore_command: `cp ${wal}/%f %p`, recovery_target_action: "promote", min_wal_size: "128MB" },
+      ownedFolders: Object.values(tablespaces),
+    });
+    for (let attempt = 0; attempt < 1200; attempt++) {
+      const [row] = await runSql(server, "SELECT pg_is_in_recovery() AS recovering");
+      if (row?.["recovering"] === false) return server;
+      await systemClock.sleep(100);
+    }
+    throw new Error(`the server does not end its recovery: ${server.output()}`);
+  }
+
+  /** What `pg_amcheck` finds amiss: nothing, if all is well. */
+  async amcheck(server: PostgresServer): Promise<string> {
+    const where = ["-h", server.socketDir, "-p", String(server.port), "-U", "postgres"];
+    const { stdout } = await run(join(server.binDir, "pg_amcheck"), [...where, "--heapallindexed", "postgres"]);
+    return stdout;
+  }
+
+  /** Closes the primary's segment and waits until the archive holds it. */
+  async switchWal(): Promise<void> {
+    const [last] = await runSql(this.primary, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS name, pg_switch_wal()");
+    const prefix = this.keys.wal(String(last?.["name"]));
+    for (let attempt = 0; attempt < 1200; attempt++) {
+      if ((await listAll(this.store, prefix)).objects.length > 0) return;
+      await systemClock.sleep(100);
+    }
+    throw new Error(`${prefix} does not come into the archive`);
+  }
+
+  async #fetchWal(first: string, fetch: ((name: string, destination: string) => Promise<void>) | undefined) {
+    const wal = await mkdtemp(join(this.folder, "fetched-"));
+    await chmod(wal, 0o755);
+    const ports = { store: this.store, files: createFiles(), bulk: createBulkFiles(), clock: systemClock };
+    const options = { ...BaseLab.place, spoolFolder: `${wal}-ahead`, prefetch: 0 };
+    const restorer = new WalRestorer(options, { ...ports, random: systemRandom, logger: captureLogs().logger });
+    const ours = (name: string, destination: string) => restorer.restore({ name, destination });
+    for await (const { wal: file } of listWalObjects(this.store, this.keys)) {
+      if (file.kind === "backupLabel" || (file.kind === "segment" && file.name < first)) continue;
+      await (fetch ?? ours)(file.name, join(wal, file.name));
+      await chmod(join(wal, file.name), 0o644);
+    }
+    await restorer.close();
+    return wal;
+  }
+}
