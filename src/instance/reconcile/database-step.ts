@@ -1,4 +1,4 @@
-import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import { followsSource, isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { phases } from "../../api/phases.ts";
 import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
@@ -89,6 +89,16 @@ export class DatabaseStep {
     return rows.length > 0;
   }
 
+  async #reconcileStandby(cluster: Cluster, isCurrent: boolean): Promise<number> {
+    // The designated primary of a replica cluster serves the standbys as a primary would.
+    const retry =
+      followsSource(cluster) &&
+      isCurrent &&
+      (await reconcilePrimarySlots(this.#options.context, cluster, this.#options.sql));
+    const hurried = await this.#hurryReceiver(cluster);
+    return hurried || retry ? soonMs / 2 : resyncMs;
+  }
+
   /** Roles come first: they own the tablespaces. False when something is not yet as it is wanted. */
   async #reconcileManaged(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
     const roles = await this.#managedRoles.reconcile(cluster, signal);
@@ -118,7 +128,7 @@ export class DatabaseStep {
     await this.#quorum.update(cluster, this.#options.sql, signal);
     await protectAutoConf(context, cluster);
     if (isReplicaCluster(cluster) && !isCurrent && (await this.#dropStaleReplication())) return 5 * soonMs;
-    if (!isPrimary) return (await this.#hurryReceiver(cluster)) ? soonMs / 2 : resyncMs;
+    if (!isPrimary) return this.#reconcileStandby(cluster, isCurrent);
     if (!this.#rolesEnsured) {
       await ensureReplicationRole(context, signal);
       await ensureMetricsRole(context, signal);

@@ -20,7 +20,6 @@ function isActive(cluster: Cluster): boolean {
 /** Tells the operator which standbys commits wait for, as PostgreSQL has it loaded (reference: instance manager §4.6). */
 export class FailoverQuorumStep {
   readonly #context: InstanceContext;
-  #written: FailoverQuorum["status"] | undefined;
 
   constructor(context: InstanceContext) {
     this.#context = context;
@@ -47,15 +46,14 @@ export class FailoverQuorumStep {
     if (wanted) await this.#write(wanted, signal);
   }
 
+  /** Looks at the object itself: it may have been made anew, or another primary may have written it since. */
   async #write(wanted: NonNullable<FailoverQuorum["status"]>, signal: AbortSignal): Promise<void> {
-    if (this.#written !== undefined && jsonEqual(this.#written, wanted)) return;
     const { kube, settings } = this.#context;
     const key = { namespace: settings.namespace, name: settings.clusterName };
+    const change = (current: FailoverQuorum) =>
+      jsonEqual(current.status ?? {}, wanted) ? undefined : { ...current, status: wanted };
     try {
-      await patchStatus(kube, resources.failoverQuorums, key, (current) => ({ ...current, status: wanted }), {
-        signal,
-      });
-      this.#written = wanted;
+      await patchStatus(kube, resources.failoverQuorums, key, change, { signal });
     } catch (error) {
       // The operator makes the object when the check is turned on; without it a failover is blocked anyway.
       if (!isKubeError(error, "notFound")) throw error;

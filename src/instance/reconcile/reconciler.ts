@@ -28,6 +28,7 @@ import {
   reportTokenCheck,
   settleDesignated,
 } from "./replica-cluster.ts";
+import { finishClone } from "./rewind.ts";
 import { decideRole } from "./role-facts.ts";
 import { moveWalToVolume } from "./wal-volume.ts";
 
@@ -162,6 +163,7 @@ export class Reconciler {
     secrets.observe(cluster);
     await this.#clearArchiveMarker(cluster);
 
+    if (!this.#initialized && postmaster.pid === undefined) await finishClone(context);
     // Before the files: the sooner a moved target is seen, the shorter nobody takes writes; and a full disk stops neither.
     if (this.#initialized) {
       const early = await this.#decideRole(cluster, signal);
@@ -376,6 +378,7 @@ export class Reconciler {
   async #mayPromote(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
     const check = await checkPendingToken(this.#options.context, cluster, this.#sql);
     if (check.kind === "promote") return true;
+    this.#logWait(`the promotion token does not let this instance be promoted: ${check.reason}`);
     await reportTokenCheck(this.#options, check, signal);
     return false;
   }

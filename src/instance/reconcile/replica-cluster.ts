@@ -87,9 +87,9 @@ export async function reportTokenCheck(
       ? [phases.unrecoverable, "Promotion token content is not correct for current instance"]
       : [phases.promotingReplicaCluster, "Replica cluster promotion in progress"];
   if (phase === wanted && phaseReason === reason) return;
-  const told = { reason: check.reason };
-  if (check.kind === "fatal") context.logger.error("The promotion token is not for this instance as it is", told);
-  else context.logger.info("The promotion waits for the point that its token names", told);
+  if (check.kind === "fatal") {
+    context.logger.error("This instance is not promoted: the token is not for it as it is", { reason: check.reason });
+  }
   await status.setPhase(wanted, reason, signal);
 }
 

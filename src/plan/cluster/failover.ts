@@ -103,7 +103,10 @@ function failOver(
 ): Wait | null {
   const candidate = chooseSuccessor(pass, current, sorted);
   if (!candidate) return unsettled ? returnToCurrent(pass, current, "no instance may take over") : null;
-  if (!unsettled && mustHoldBack(pass, current, sorted)) return null;
+  const denied = quorumDenial(pass, current, sorted);
+  // What was seen when the failover began may be gone by now.
+  if (unsettled && denied !== null) return returnToCurrent(pass, current, denied);
+  if (!unsettled && mustHoldBack(pass, current, denied)) return null;
   const isReplica = isReplicaCluster(pass.cluster);
   if (!unsettled && !isReplica) beginFailover(pass, current);
   const receiving = sorted.find((it) => it.kind === "answered" && it.name !== current && isReceiving(it.status));
@@ -115,20 +118,31 @@ function failOver(
 }
 
 function chooseSuccessor(pass: Pass, current: string, sorted: readonly PolledInstance[]): AnsweredInstance | undefined {
-  const fencing = parseFencing(pass.cluster);
-  return sorted.find(
-    (it): it is AnsweredInstance =>
-      it.kind === "answered" &&
-      it.name !== current &&
-      ineligibility(it, isFenced(fencing, it.name), pass.status.timelineID, leaseVoters(pass)) === null,
-  );
+  return sorted.find((it): it is AnsweredInstance => mayTakeOver(pass, current, it));
+}
+
+function mayTakeOver(pass: Pass, current: string, it: PolledInstance): it is AnsweredInstance {
+  if (it.kind !== "answered" || it.name === current) return false;
+  const fenced = isFenced(parseFencing(pass.cluster), it.name);
+  return ineligibility(it, fenced, pass.status.timelineID, leaseVoters(pass)) === null;
+}
+
+/** Why the failover quorum does not let a failover happen; `null` when it does, or is not asked for. */
+function quorumDenial(pass: Pass, current: string, sorted: readonly PolledInstance[]): string | null {
+  if (!pass.cluster.spec.postgresql?.synchronous?.failoverQuorum || isReplicaCluster(pass.cluster)) return null;
+  return checkFailoverQuorum({
+    quorum: pass.observed.failoverQuorum,
+    primary: current,
+    instances: sorted,
+    isEligible: (it) => mayTakeOver(pass, current, it),
+  });
 }
 
 /**
  * Whether a failover that is due must not begin yet: its delay runs, or the quorum denies it. The pass goes on, so that
  * the failing primary is given its pod back meanwhile; the start of the failure stays written down.
  */
-function mustHoldBack(pass: Pass, current: string, sorted: readonly PolledInstance[]): boolean {
+function mustHoldBack(pass: Pass, current: string, denied: string | null): boolean {
   const configured = (pass.cluster.spec.failoverDelay ?? 0) * 1_000;
   const delayMs = pass.status.phase === phases.onlineUpgrading ? onlineUpgradeDelayMs : configured;
   if (delayMs > 0) {
@@ -141,8 +155,7 @@ function mustHoldBack(pass: Pass, current: string, sorted: readonly PolledInstan
       return true;
     }
   }
-  if (!pass.cluster.spec.postgresql?.synchronous?.failoverQuorum || isReplicaCluster(pass.cluster)) return false;
-  if (checkFailoverQuorum(pass.observed.failoverQuorum, sorted) === null) return false;
+  if (denied === null) return false;
   lookAgain(pass, 1_000);
   return true;
 }
