@@ -37,6 +37,8 @@ export async function startS3Server(): Promise<S3Server> {
   const child = spawn(program, seaweedArguments({ folder, address: "127.0.0.1", identitiesFile, ports }), {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: folder,
+    // Without a key of its own it refuses what is to be encrypted.
+    env: { ...process.env, WEED_S3_SSE_KEK: "5e".repeat(32) },
   });
   let output = "";
   const keep = (chunk: Buffer) => {
