@@ -52,6 +52,8 @@ export const annotations = {
   enableInstancePprof: "alpha.cnpg.io/enableInstancePprof",
   /** Ours: on the primary Lease, JSON of `LeaseVoters` (safety protocol §1.1, §1.4). */
   leaseVoters: "cnpg-ts.dev/voters",
+  /** Ours: on the Cluster, the instance that a person lets be the primary when no voter is left (safety protocol §1.4). */
+  namedPrimary: "cnpg-ts.dev/namedPrimary",
   /** Ours: on a Backup, the `reconciliationStartedAt` of the start that its pod has accepted. */
   backupAccepted: "cnpg-ts.dev/backupAccepted",
   /** Seconds without a finished write after which a volume counts as dead; 0 = it is not probed. */

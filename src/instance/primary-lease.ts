@@ -1,7 +1,9 @@
+import type { Cluster } from "../api/generated/cluster.ts";
 import type { Lease } from "../api/generated/kubernetes.ts";
 import { annotations } from "../api/labels.ts";
 import { formatLeaseVoters, type LeaseVoters, parseLeaseVoters } from "../api/lease-voters.ts";
 import { formatMicroTime } from "../api/micro-time.ts";
+import { namedPrimary } from "../api/named-primary.ts";
 import { type LeaseReport, parseTargetPrimary } from "../api/pg-status.ts";
 import { resources } from "../kube/resources.ts";
 import {
@@ -22,6 +24,7 @@ import {
   type PromiseRequest,
   planPromise,
 } from "../plan/instance/promise.ts";
+import { isReleasedBy, type ReleaseNotice } from "../plan/instance/release-notice.ts";
 import {
   adoptedRight,
   compileRightTimings,
@@ -47,6 +50,8 @@ const idlePollMs = 500;
 const readLimitMs = 1_500;
 /** A write that takes longer is given up; nobody knows then what becomes of it. */
 const writeLimitMs = 3_000;
+/** Renew times of writes of unknown outcome that are remembered: a right ends before there can be more. */
+const rememberedWrites = 10;
 /** Pause after a failed request. */
 const failurePauseMs = 1_000;
 
@@ -65,6 +70,8 @@ export interface PrimaryLeaseOptions {
    * given back, PostgreSQL is no primary.
    */
   onRight?: (right: WriteRight | undefined) => void;
+  /** Tells other instances that PostgreSQL is down here; resolves when they know or the time for it is over. */
+  tell?: (voters: readonly string[], notice: ReleaseNotice) => Promise<void>;
 }
 
 /** `former`: an earlier pod of the own name. */
@@ -83,6 +90,11 @@ function readRecord(lease: Lease): LeaseRecord {
     durationSeconds: lease.spec?.leaseDurationSeconds ?? 0,
     voters: parseLeaseVoters(lease),
   };
+}
+
+/** Whether a person named this instance for a record that nobody else may decide about. */
+function isNamed(cluster: Cluster | undefined, record: LeaseRecord, podName: string): boolean {
+  return cluster !== undefined && namedPrimary(cluster, { ...record, voters: record.voters?.voters }) === podName;
 }
 
 function withVoters(lease: Lease, voters: LeaseVoters): Lease {
@@ -111,6 +123,10 @@ export class PrimaryLease {
   #right: WriteRight | undefined;
   /** The promise to another holder. */
   #grant: Grant | undefined;
+  /** What a holder told of itself last. */
+  #told: ReleaseNotice | undefined;
+  /** Renew times of writes whose outcome is not known. */
+  #attempted: string[] = [];
   /** Version that a write which would take the Lease goes against, until it is known what became of that write. */
   #claiming: string | undefined;
   #lastRefusal = "";
@@ -180,6 +196,15 @@ export class PrimaryLease {
     return answer;
   }
 
+  /** Takes what a holder tells of itself. */
+  noteRelease(notice: ReleaseNotice): void {
+    const { namespace, clusterName, logger } = this.#options;
+    if (notice.cluster !== `${namespace}/${clusterName}`) return;
+    logger.info("The holder of the primary lease tells that PostgreSQL is down there", { holder: notice.holder });
+    this.#told = notice;
+    this.#wake?.();
+  }
+
   /** The Lease as this instance sees it, for those who decide about a failover. */
   report(): LeaseReport {
     const now = this.#options.clock.monotonicMs();
@@ -192,7 +217,7 @@ export class PrimaryLease {
   }
 
   #bindingGrant(now: number): Grant | undefined {
-    return binds(this.#grant, this.#record, now) ? this.#grant : undefined;
+    return binds(this.#grant, this.#record, now, this.#told) ? this.#grant : undefined;
   }
 
   /** The record as it was last read or written. */
@@ -298,7 +323,23 @@ export class PrimaryLease {
     await this.#giveBack();
   }
 
+  /** By a write, and by telling the voters: the API server does not listen to a pod any more whose object is gone. */
   async #giveBack(): Promise<void> {
+    const notice = this.#releaseNotice();
+    const voters = (this.#record?.voters?.voters ?? []).filter((name) => name !== this.#options.podName);
+    await Promise.all([this.#writeRelease(), notice && this.#options.tell?.(voters, notice)]);
+  }
+
+  #releaseNotice(): ReleaseNotice | undefined {
+    const { namespace, clusterName, podName, podUid } = this.#options;
+    const record = this.#record;
+    if (!record || !this.#isOwnRecord(record)) return undefined;
+    const renewTimes = [...new Set([record.renewTime, ...this.#attempted])];
+    const cluster = `${namespace}/${clusterName}`;
+    return { cluster, holder: podName, holderUID: podUid, transitions: record.transitions, renewTimes };
+  }
+
+  async #writeRelease(): Promise<void> {
     const { logger, namespace, clusterName, state, podUid } = this.#options;
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
@@ -333,12 +374,22 @@ export class PrimaryLease {
   }
 
   /** A Lease without a history rests on the Cluster alone, so the copy at hand must not be an old one. */
-  async #mayClaimNew(signal: AbortSignal): Promise<boolean> {
+  async #mayClaimNew(record: LeaseRecord, signal: AbortSignal): Promise<boolean> {
     const { kube, namespace, clusterName, podName } = this.#options;
     const key = { namespace, name: clusterName };
     const cluster = await kube.get(resources.clusters, key, { timeoutMs: readLimitMs, signal });
+    if (isNamed(cluster, record, podName)) return true;
     const current = cluster.status?.currentPrimary ?? "";
-    return current === "" || current === podName;
+    return record.transitions === 0 && (current === "" || current === podName);
+  }
+
+  /** Whether nothing but the Cluster says who may take the Lease: it has no history, or a person decides. */
+  #restsOnCluster(): boolean {
+    const record = this.#record;
+    const { podName, state } = this.#options;
+    if (!record || record.transitions === 0) return record !== undefined;
+    const isListed = record.voters?.voters.includes(podName) ?? true;
+    return !isListed && isNamed(state.cluster, record, podName);
   }
 
   #planVoters(record: LeaseRecord, successor?: string): string[] {
@@ -410,6 +461,8 @@ export class PrimaryLease {
       currentPrimary: state.cluster?.status?.currentPrimary ?? "",
       clusterOfOne: state.cluster?.spec.instances === 1,
       promisedMs: Math.max(0, (this.#bindingGrant(now)?.until ?? now) - now),
+      toldReleased: isReleasedBy(this.#told, record),
+      named: isNamed(state.cluster, record, podName),
     });
   }
 
@@ -420,7 +473,7 @@ export class PrimaryLease {
         // Whether a lease without history may be claimed is told by the Cluster, which an adopted primary may not know yet.
         if (decision.kind === "claim" && !(this.#options.state.cluster && (this.#wanted || this.#held)))
           return idlePollMs;
-        if (this.#record?.transitions === 0 && !(await this.#mayClaimNew(signal))) {
+        if (this.#restsOnCluster() && !(await this.#mayClaimNew(this.#record as LeaseRecord, signal))) {
           this.#lease = undefined;
           return failurePauseMs;
         }
@@ -469,6 +522,7 @@ export class PrimaryLease {
     if (during) this.#setRight(during);
     const version = lease.metadata.resourceVersion ?? "";
     this.#claiming = version;
+    this.#attempted = [...this.#attempted.slice(-rememberedWrites), now];
     const written = await kube
       .update(
         resources.leases,
@@ -504,6 +558,7 @@ export class PrimaryLease {
       });
     this.#lease = written;
     this.#claiming = undefined;
+    this.#attempted = [];
     if (epoch !== this.#epoch || (isClaim && !this.#wanted && !this.#held)) {
       // Nobody waits for it any more; kept, it would keep everyone else from being primary.
       if (isClaim) await this.#giveBack();

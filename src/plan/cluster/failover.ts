@@ -8,7 +8,7 @@ import { checkFailoverQuorum } from "./failover-quorum.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 import { flushStatus, lookAgain, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
 import { isActivePod, isAlivePod, startProblem } from "./pods.ts";
-import { leaseVoters } from "./primary-lease.ts";
+import { choiceOfPerson, leaseVoters } from "./primary-lease.ts";
 import { type PrimaryState, planUnhealthyLabel, primaryState } from "./roles.ts";
 import { formatMicroTime } from "./timestamps.ts";
 
@@ -124,12 +124,17 @@ function chooseSuccessor(pass: Pass, current: string, sorted: readonly PolledIns
 function mayTakeOver(pass: Pass, current: string, it: PolledInstance): it is AnsweredInstance {
   if (it.kind !== "answered" || it.name === current) return false;
   const fenced = isFenced(parseFencing(pass.cluster), it.name);
-  return ineligibility(it, fenced, pass.status.timelineID, leaseVoters(pass)) === null;
+  const named = choiceOfPerson(pass);
+  if (named !== undefined && named !== it.name) return false;
+  // Whom a person names takes the Lease by that word.
+  return ineligibility(it, fenced, pass.status.timelineID, named ? [] : leaseVoters(pass)) === null;
 }
 
 /** Why the failover quorum does not let a failover happen; `null` when it does, or is not asked for. */
 function quorumDenial(pass: Pass, current: string, sorted: readonly PolledInstance[]): string | null {
   if (!pass.cluster.spec.postgresql?.synchronous?.failoverQuorum || isReplicaCluster(pass.cluster)) return null;
+  // A person who names the primary has decided what may be lost.
+  if (choiceOfPerson(pass) !== undefined) return null;
   return checkFailoverQuorum({
     quorum: pass.observed.failoverQuorum,
     primary: current,

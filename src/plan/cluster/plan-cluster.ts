@@ -20,6 +20,7 @@ import { beginPass, flushStatus, type Pass, setPhase, type Wait } from "./pass.t
 import { planPluginHooks, planPlugins } from "./plugins.ts";
 import { isAlivePod } from "./pods.ts";
 import {
+import { planWordRemoval } from "./primary-lease.ts";
   planIdleScaleDown,
   planScaleDown,
   planScaleDownLimit,
@@ -112,6 +113,7 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
       return null;
     },
     planTargetRepair,
+    planWordRemoval,
     (it) => healMeanwhile(it, waitForCommunication(it, sorted)),
     (it) => healMeanwhile(it, waitForDiskSpaceUnlessGrowing(it, sorted)),
     (it) => planReplicaTransition(it, sorted),

@@ -3,6 +3,7 @@ import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { refTo } from "./actions.ts";
 import { type Pass, setTargetPrimary, type Wait } from "./pass.ts";
 import { isActivePod, roleOf } from "./pods.ts";
+import { choiceOfPerson } from "./primary-lease.ts";
 
 /** What the two primary fields say together. */
 export type PrimaryState =
@@ -57,12 +58,21 @@ function isPromotionStuck(pass: Pass, old: string): boolean {
   return oldPod !== undefined && isActivePod(oldPod) && pass.now.getTime() - since >= stuckPromotionMs;
 }
 
+function isRunning(pass: Pass, instance: string): boolean {
+  return pass.observed.pods.some((it) => it.metadata.name === instance && isActivePod(it));
+}
+
 /** While the successor promotes itself, nothing else is done. */
 export function waitForPromotion(pass: Pass, state: PrimaryState): Wait | null {
   if (state.kind !== "promoting") return null;
   if (isPromotionStuck(pass, state.old)) {
     setTargetPrimary(pass, state.old);
     return { requeueAfterMs: 1_000, because: `${state.successor} did not take over and no instance is ready` };
+  }
+  const named = choiceOfPerson(pass);
+  if (named !== undefined && named !== state.successor && isRunning(pass, named)) {
+    setTargetPrimary(pass, named);
+    return { requeueAfterMs: 1_000, because: `a person named ${named} instead of ${state.successor}` };
   }
   planUnhealthyLabel(pass, state.old);
   return { requeueAfterMs: 1_000, because: `${state.successor} is taking over from ${state.old}` };

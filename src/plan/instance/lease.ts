@@ -32,6 +32,10 @@ export interface LeaseView {
   clusterOfOne: boolean;
   /** How long a promise to the holder still binds, in milliseconds; 0 = none does. */
   promisedMs: number;
+  /** The holder told this instance that it is down, and that this very record is the last that it wrote. */
+  toldReleased: boolean;
+  /** A person named this instance, and the record is one of those that only a person can decide about. @default false */
+  named?: boolean;
 }
 
 export type LeaseDecision =
@@ -64,13 +68,15 @@ function planEmptyHolder(view: LeaseView): LeaseDecision {
   const released = view.record.transitions >= 1;
   if (released) return { kind: "claim", reason: "the lease was released" };
   if (view.currentPrimary === "") return { kind: "claim", reason: "first boot" };
-  if (view.currentPrimary !== view.me) {
+  const isCurrent = view.currentPrimary === view.me;
+  if (!isCurrent && !view.named) {
     return { kind: "refuse", reason: `the lease was made anew and only ${view.currentPrimary} may claim it` };
   }
-  if (view.rightHeld || view.clusterOfOne) return { kind: "claim", reason: "the lease was made anew" };
+  const reason = `the lease was made anew${isCurrent ? "" : " and a person named this instance"}`;
+  if (isCurrent && (view.rightHeld || view.clusterOfOne)) return { kind: "claim", reason };
   // Somebody may still write by the Lease that was there before, renewed just before it was deleted.
-  if (view.unchangedMs >= view.leaseDurationMs) return { kind: "claim", reason: "the lease was made anew" };
-  return { kind: "wait", reason: "the lease was made anew", afterMs: view.leaseDurationMs - view.unchangedMs };
+  if (view.unchangedMs >= view.leaseDurationMs) return { kind: "claim", reason };
+  return { kind: "wait", reason, afterMs: view.leaseDurationMs - view.unchangedMs };
 }
 
 /** Decides the next step towards holding the primary lease (safety protocol §1.1, §1.4). */
@@ -81,10 +87,11 @@ export function planLease(view: LeaseView): LeaseDecision {
   if (isOwnLease(view)) return { kind: "renew" };
   if (wasTaken(view)) return { kind: "lost", holder: record.holder };
   const voters = record.voters?.voters;
-  if (voters && voters.length > 0 && !voters.includes(view.me)) {
+  if (voters && voters.length > 0 && !voters.includes(view.me) && !view.named) {
     return { kind: "refuse", reason: `${view.me} is not among the voters (${voters.join(", ")}) of the lease` };
   }
   if (record.holder === "") return planEmptyHolder(view);
+  if (view.toldReleased) return { kind: "claim", reason: `${record.holder} told that it is down` };
   // The holder may run with a longer duration than this candidate was told.
   const durationMs = Math.max(view.leaseDurationMs, record.durationSeconds * 1000);
   if (view.unchangedMs >= durationMs) {

@@ -22,6 +22,7 @@ const base: LeaseView = {
   currentPrimary: "c-2",
   clusterOfOne: false,
   promisedMs: 0,
+  toldReleased: false,
 };
 const mine = { ...heldByOther, holder: "c-1", voters: { ...voters, holderUID: "uid-1" } };
 const released = { ...heldByOther, holder: "" };
@@ -60,6 +61,24 @@ const table: [string, Partial<LeaseView>, LeaseDecision["kind"]][] = [
   ],
   ["new lease on first boot", { record: fresh, currentPrimary: "" }, "claim"],
   ["new lease while another is current", { record: fresh }, "refuse"],
+  ["new lease, a person named me, just seen", { record: fresh, named: true, unchangedMs: 14_999 }, "wait"],
+  ["new lease, a person named me", { record: fresh, named: true, unchangedMs: 15_000 }, "claim"],
+  ["new lease, a person named me, but I promised time", { record: fresh, named: true, promisedMs: 1 }, "wait"],
+  [
+    "no voter is left and a person named me, but the holder may still write",
+    { record: { ...heldByOther, voters: { voters: ["c-2"], holderUID: "" } }, named: true, unchangedMs: 14_999 },
+    "wait",
+  ],
+  [
+    "no voter is left and a person named me",
+    { record: { ...heldByOther, voters: { voters: ["c-2"], holderUID: "" } }, named: true, unchangedMs: 15_000 },
+    "claim",
+  ],
+  [
+    "no voter is left, the lease was given back and a person named me",
+    { record: { ...released, voters: { voters: ["c-2"], holderUID: "" } }, named: true },
+    "claim",
+  ],
   ["new lease, I am current and hold the right", { record: fresh, currentPrimary: "c-1", rightHeld: true }, "claim"],
   ["new lease, I am current and held it once", { record: fresh, currentPrimary: "c-1", heldBefore: true }, "wait"],
   ["new lease, I am current and see it new", { record: fresh, currentPrimary: "c-1", unchangedMs: 14_999 }, "wait"],
