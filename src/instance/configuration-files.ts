@@ -11,7 +11,7 @@ import { buildOverrideConf } from "../postgres/override-conf.ts";
 import { slotNameOf } from "../postgres/slots.ts";
 import type { InstanceContext } from "./instance-context.ts";
 import { relocate } from "./instance-paths.ts";
-import { enrichConfiguration } from "./plugins/enrich-configuration.ts";
+import { enrichConfiguration, enrichInJob } from "./plugins/enrich-configuration.ts";
 import { instancePlugins } from "./plugins/instance-plugins.ts";
 
 async function install(context: InstanceContext, path: string, text: string): Promise<boolean> {
@@ -23,15 +23,17 @@ async function install(context: InstanceContext, path: string, text: string): Pr
   return changed;
 }
 
-/** The settings with what the plugins of a running instance make of them; the Jobs have other plugins. */
+/** The settings with what the plugins of the pod make of them. */
 async function enrichedSettings(
-  { plugins }: InstanceContext,
+  context: InstanceContext,
   cluster: Cluster,
   options: CustomConfOptions,
 ): Promise<Map<string, string>> {
   const settings = buildSettings(cluster, options);
-  if (!plugins || options.mode !== "run") return settings;
-  return enrichConfiguration(plugins, instancePlugins(cluster), { cluster, settings, operation: "reconcile" });
+  const { mode, overrides = {} } = options;
+  if (mode !== "run") return enrichInJob(context, { cluster, settings, mode, overrides });
+  if (!context.plugins) return settings;
+  return enrichConfiguration(context.plugins, instancePlugins(cluster), { cluster, settings, operation: "reconcile" });
 }
 
 /** Writes `custom.conf` and the include lines; gives the hash that PostgreSQL will report once it has loaded it. */

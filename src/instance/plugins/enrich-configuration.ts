@@ -1,7 +1,10 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { ConfigurationOperation } from "../../ports/plugin.ts";
+import type { CustomConfOptions } from "../../postgres/custom-conf.ts";
+import type { InstanceContext } from "../instance-context.ts";
 import { withType } from "../wal/archive-file.ts";
-import type { PodPlugins } from "./pod-plugins.ts";
+import { jobPlugins } from "./instance-plugins.ts";
+import { createPodPlugins, type PodPlugins } from "./pod-plugins.ts";
 
 const callLimitMs = 10_000;
 
@@ -27,4 +30,33 @@ export async function enrichConfiguration(
     }
     return settings;
   });
+}
+
+const operations = { init: "init", restore: "restore", upgrade: "upgrade" } as const;
+
+/** The same in a Job, by the plugins with a socket there; what the Job itself needs stays as it is. */
+export async function enrichInJob(
+  context: InstanceContext,
+  request: {
+    cluster: Cluster;
+    settings: Map<string, string>;
+    mode: keyof typeof operations;
+    overrides?: CustomConfOptions["overrides"];
+  },
+): Promise<Map<string, string>> {
+  const { cluster, settings, mode, overrides = {} } = request;
+  const wanted = jobPlugins(cluster);
+  if (wanted.length === 0) return settings;
+  const pool = context.plugins ?? createPodPlugins({ ...context, environment: context.settings.environment });
+  try {
+    const present = await pool.names();
+    const names = wanted.filter((name) => present.includes(name));
+    // Not every plugin serves every kind of Job.
+    if (names.length < wanted.length)
+      context.logger.info("Plugins without a socket are passed over", { wanted, present });
+    const enriched = await enrichConfiguration(pool, names, { cluster, settings, operation: operations[mode] });
+    return new Map([...enriched, ...Object.entries(overrides)]);
+  } finally {
+    if (pool !== context.plugins) await pool.close();
+  }
 }
