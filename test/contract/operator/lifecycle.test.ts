@@ -4,7 +4,7 @@ import { resources } from "../../../src/kube/resources.ts";
 import { createStore } from "../../../src/kube/store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { captureLogs } from "../../support/log-capture.ts";
-import { closeStage, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
+import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
@@ -65,6 +65,41 @@ describe("scaling and healing", () => {
     await expect
       .poll(async () => (await scene.find(resources.pods, "v-3"))?.metadata.uid, { timeout: 15_000 })
       .not.toBe(pod?.metadata.uid);
+    await scene.waitHealthy("v", 3);
+  });
+
+  it("leaves a cluster alone whose reconciliation is switched off, and takes it up again", async () => {
+    await scene.annotate("v", { "cnpg.io/reconciliationLoop": "disabled" });
+    await scene.patchSpec("v", { instances: 4 });
+    const isLeft = () => endedPasses(operator, "v").at(-1) === "reconciliation is disabled by annotation";
+    await expect.poll(isLeft, { timeout: 20_000 }).toBe(true);
+    expect(await scene.find(resources.persistentVolumeClaims, "v-4")).toBeUndefined();
+    await scene.patchSpec("v", { instances: 3 });
+    await scene.annotate("v", { "cnpg.io/reconciliationLoop": null });
+    await scene.waitHealthy("v", 3);
+  });
+
+  it("puts nothing to sleep that is not healthy", async () => {
+    const asleep = (it: NonNullable<Cluster["status"]>) =>
+      (it.conditions ?? []).find((c) => c.type === "cnpg.io/hibernation")?.reason;
+    const third = await scene.find(resources.pods, "v-3");
+    scene.node.holdPods.add("v-3");
+    await scene.node.killPod("v-3");
+    await scene.waitStatus("v", "the loss", (it) => it.phase !== "Cluster in healthy state");
+    await scene.annotate("v", { "cnpg.io/hibernation": "on" });
+    await scene.waitStatus("v", "the wait", (it) => asleep(it) === "WaitingForHealthy");
+    expect(await scene.find(resources.pods, "v-1")).toBeDefined();
+    await scene.annotate("v", { "cnpg.io/hibernation": null });
+    await scene.waitStatus("v", "no condition", (it) => asleep(it) === undefined);
+    scene.node.holdPods.delete("v-3");
+    const lookedAt = { metadata: { annotations: { "example.org/released": "yes" } } };
+    const key = { namespace: scene.namespace, name: "v-3" };
+    await expect
+      .poll(async () => (await scene.find(resources.pods, "v-3"))?.metadata.uid ?? third?.metadata.uid, {
+        timeout: 20_000,
+      })
+      .not.toBe(third?.metadata.uid);
+    await world.api.patch(resources.pods, key, { type: "merge", body: lookedAt });
     await scene.waitHealthy("v", 3);
   });
 

@@ -5,6 +5,7 @@ import { waitFor } from "../../../local/process/wait.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { type Installation, installOperator } from "./least-privilege.ts";
 import { buildOperatorProgram, type OperatorProcess, type OperatorProgram } from "./operator-process.ts";
+import { installPodMonitors } from "./pod-monitor-crd.ts";
 import { openScene, type Scene, startWorld, type World } from "./world.ts";
 
 let world: World;
@@ -84,6 +85,51 @@ const cluster = (spec: object) => ({
   spec: { instances: 1, storage: { size: "1Gi" }, ...spec },
 });
 
+/** One cluster with all that surrounds one, on a node that is drained, and its end. */
+async function useEverything(): Promise<void> {
+  const { namespace } = scene;
+  await installPodMonitors(world);
+  await world.api.create(resources.nodes, { apiVersion: "v1", kind: "Node", metadata: { name: "node-1" } });
+  await world.api.create(resources.imageCatalogs, {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "ImageCatalog",
+    metadata: { namespace, name: "cat" },
+    spec: { images: [{ major: 17, image: "example.org/postgresql:17.2" }] },
+  });
+  const serviceTemplate = { metadata: { name: "e-extra" }, spec: {} };
+  await world.api.create(resources.clusters, {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Cluster",
+    metadata: { namespace, name: "e" },
+    spec: {
+      instances: 2,
+      storage: { size: "1Gi" },
+      walStorage: { size: "1Gi" },
+      imageCatalogRef: { apiGroup: "postgresql.cnpg.io", kind: "ImageCatalog", name: "cat", major: 17 },
+      monitoring: { enablePodMonitor: true },
+      managed: { services: { additional: [{ selectorType: "rw", serviceTemplate }] } },
+      postgresql: { synchronous: { method: "any", number: 1, failoverQuorum: true } },
+    },
+  });
+  await scene.waitHealthy("e", 2);
+  await expect.poll(() => scene.find(resources.podMonitors, "e"), { timeout: 20_000 }).toBeDefined();
+  expect(await scene.find(resources.failoverQuorums, "e")).toBeDefined();
+  await scene.patchSpec("e", { monitoring: { enablePodMonitor: false }, managed: null, enablePDB: false });
+  await expect.poll(() => scene.find(resources.podMonitors, "e"), { timeout: 20_000 }).toBeUndefined();
+  const nodePatch = { type: "merge" as const, body: { spec: { unschedulable: true } } };
+  await world.api.patch(resources.nodes, { name: "node-1" }, nodePatch);
+  await world.api.create(resources.databases, {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Database",
+    metadata: { namespace, name: "d", finalizers: ["cnpg.io/deleteDatabase"] },
+    spec: { cluster: { name: "e" }, name: "d", owner: "app" },
+  });
+  await world.api.delete(resources.clusters, { namespace, name: "e" });
+  await expect
+    .poll(async () => (await scene.find(resources.databases, "d"))?.metadata.finalizers, { timeout: 20_000 })
+    .toBeUndefined();
+}
+
 describe("the program", () => {
   it("serves /readyz with a certificate for its Service and tells it to both webhook configurations", async () => {
     const answer = await call(operator.webhookPort, "GET", "/readyz");
@@ -148,6 +194,7 @@ describe("the program", () => {
     await scene.waitHealthy("m", 2);
     await world.api.delete(resources.leases, { namespace, name: "m" });
     await expect.poll(() => scene.find(resources.leases, "m"), { timeout: 5_000 }).toBeDefined();
+    await useEverything();
     // The one refusal is of a volume that its missing storage class cannot grow, and it stands in nobody's way.
     const refusals = operator
       .log()
