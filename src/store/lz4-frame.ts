@@ -69,7 +69,7 @@ function compressBlock(block: Uint8Array, out: Uint8Array): number {
     const literals = at - literal;
     out[to++] = (Math.min(literals, 15) << 4) | Math.min(match, 15);
     if (literals >= 15) to = putLength(out, to, literals - 15);
-    out.set(block.subarray(literal, at), to);
+    copyFrom(block, literal, out, to, literals);
     to += literals;
   };
   const rest = findMatches(block, 65_535, quietEnd, (literal, at, offset, length) => {
@@ -134,7 +134,7 @@ function decompressBlock(data: Uint8Array, mostBytes: number, history: Uint8Arra
     const token = data[at++] ?? 0;
     const literals = length(token >>> 4);
     if (at + literals > data.length || to + literals > out.length) throw new Error("an LZ4 block is damaged");
-    out.set(data.subarray(at, at + literals), to);
+    copyFrom(data, at, out, to, literals);
     to += literals;
     at += literals;
     if (at >= data.length) break;
@@ -148,8 +148,17 @@ function decompressBlock(data: Uint8Array, mostBytes: number, history: Uint8Arra
   return out.subarray(history.length, to);
 }
 
+/** Bytes up to which a loop is faster than a call of the engine's own copy. */
+const shortCopy = 48;
+
+/** Copies between two arrays, of which most are asked for a few bytes. */
+export function copyFrom(from: Uint8Array, at: number, out: Uint8Array, to: number, length: number): void {
+  if (length > shortCopy) out.set(from.subarray(at, at + length), to);
+  else for (let index = 0; index < length; index++) out[to + index] = from[at + index] as number;
+}
+
 /** A repetition may reach into itself: then the bytes come one after another. */
 export function copyWithin(out: Uint8Array, to: number, offset: number, length: number): void {
-  if (offset >= length) out.copyWithin(to, to - offset, to - offset + length);
+  if (offset >= length && length > shortCopy) out.copyWithin(to, to - offset, to - offset + length);
   else for (let index = 0; index < length; index++) out[to + index] = out[to + index - offset] as number;
 }

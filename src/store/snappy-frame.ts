@@ -2,7 +2,7 @@
 import { crc32c } from "./crc32c.ts";
 import { ExactReader } from "./exact-reader.ts";
 import { findMatches } from "./find-matches.ts";
-import { copyWithin } from "./lz4-frame.ts";
+import { copyFrom, copyWithin } from "./lz4-frame.ts";
 import { gatherParts } from "./parts.ts";
 
 const chunkBytes = 64 * 1024;
@@ -84,7 +84,7 @@ function compressBlock(block: Uint8Array): Uint8Array {
       out[to++] = last & 0xff;
       out[to++] = last >>> 8;
     }
-    out.set(block.subarray(from, end), to);
+    copyFrom(block, from, out, to, length);
     to += length;
   };
   const rest = findMatches(block, 65_535, 0, (literal, at, offset, length) => {
@@ -125,7 +125,7 @@ function decompressBlock(data: Uint8Array): Uint8Array {
     if (kind === 0) {
       const length = (small < 60 ? small : number(small - 59)) + 1;
       if (at + length > data.length || to + length > size) throw new Error("a Snappy block is damaged");
-      out.set(data.subarray(at, at + length), to);
+      copyFrom(data, at, out, to, length);
       at += length;
       to += length;
       continue;

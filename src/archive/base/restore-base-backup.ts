@@ -6,6 +6,7 @@ import type { CatalogBackup } from "../../barman/catalog.ts";
 import { controlFilePath } from "../../barman/copy-rules.ts";
 import { serverKeys } from "../../barman/object-keys.ts";
 import { decompress } from "../../store/codecs.ts";
+import { evenChunks } from "../even-chunks.ts";
 import { Lanes } from "../lanes.ts";
 import { type BackupArchive, listArchives } from "./backup-archives.ts";
 import { tablespaceFolder } from "./backup-items.ts";
@@ -112,7 +113,7 @@ class BaseRestore {
     const { store, clock, logger } = this.#deps;
     const body = resumableBody(archive, { store, clock, logger, signal: this.#signal });
     try {
-      await extractor.extract(decompress(body, archive.compression));
+      await extractor.extract(decompress(evenChunks(body), archive.compression));
     } catch (error) {
       throw BaseError.from(`${store.location}/${archive.key}`, error, this.#signal);
     }
