@@ -56,8 +56,12 @@ export const annotations = {
   namedPrimary: "cnpg-ts.dev/namedPrimary",
   /** Ours: on a Backup, the `reconciliationStartedAt` of the start that its pod has accepted. */
   backupAccepted: "cnpg-ts.dev/backupAccepted",
+  /** Ours: on a Cluster, JSON of its last rollout step (`RolloutNote`). */
+  lastRollout: "cnpg-ts.dev/lastRollout",
   /** Seconds without a finished write after which a volume counts as dead; 0 = it is not probed. */
   diskProbeSeconds: "cnpg-ts.dev/diskProbeSeconds",
+  /** Ours: on a Cluster, what follows a pg_rewind that keeps failing: `clone` (default) or `keep`. */
+  failedRewind: "cnpg-ts.dev/failedRewind",
 } as const;
 
 /** Prefix of the AppArmor annotations that are copied to pods; followed by a container name. */

@@ -6,3 +6,9 @@ export function isDiskFull(error: unknown): boolean {
   }
   return false;
 }
+
+/** The error of a program that ended for want of space; `undefined` when its output tells no such thing. */
+export function diskFullError(message: string, lines: readonly string[]): Error | undefined {
+  if (!lines.some((line) => /No space left on device|Disk quota exceeded/.test(line))) return undefined;
+  return Object.assign(new Error(message), { code: "ENOSPC" });
+}

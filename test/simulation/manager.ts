@@ -246,6 +246,15 @@ export class Manager {
     });
   }
 
+  /** Sends another instance's manager something that is not answered. */
+  tellPeer(name: string, take: (peer: Manager) => void): void {
+    const peer = this.peers.get(name);
+    if (!peer) return;
+    this.world.send(this.name, name, () => {
+      if (peer.up) peer.later(0, () => take(peer));
+    });
+  }
+
   /** Stops PostgreSQL; a second stop can only be harder. */
   stop(mode: "fast" | "immediate", done: () => void): void {
     const { postgres } = this;
@@ -302,6 +311,7 @@ export class Manager {
       replicaCluster: false,
       dataRole: postgres.isPrimaryData ? "primary" : "standby",
       rewound: false,
+      rewindUnfinished: false,
       running: postgres.running || postgres.starting,
       leaseHolder: unclear ? fresh : undefined,
       timeline: postgres.timeline,

@@ -1,9 +1,10 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { refreshCertificates } from "../certificates.ts";
-import { mySlotName, primaryConninfo, writeStandbyOverride } from "../configuration-files.ts";
+import { mySlotName, writeStandbyOverride } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { identifyServer } from "../reconcile/source-server.ts";
 import { SecretReader } from "../secret-reader.ts";
+import { copyPrimary } from "./primary-copy.ts";
 import { clearTarget, markCopy, unmarkCopy } from "./target-folder.ts";
 
 /** Pauses between attempts to reach the server to clone. */
@@ -28,7 +29,7 @@ async function waitForServer(context: InstanceContext, host: string): Promise<vo
 
 /** Clones the primary into a new standby's data folder (reference: instance manager §9.3). May be killed and run again at any point. */
 export async function joinInstance(context: InstanceContext, cluster: Cluster): Promise<void> {
-  const { files, paths, processes, logger, settings } = context;
+  const { files, paths, logger, settings } = context;
   const secrets = new SecretReader(context.kube, context.clock, settings.namespace);
   const certificates = await refreshCertificates(context, cluster, secrets);
   for (const problem of certificates.problems) logger.warning("A certificate file is missing", problem);
@@ -36,22 +37,7 @@ export async function joinInstance(context: InstanceContext, cluster: Cluster): 
   await waitForServer(context, host);
   await clearTarget(context);
   await markCopy(context);
-  const conninfo = `${primaryConninfo(context, { host })} connect_timeout=5 options='-c wal_sender_timeout=0s'`;
-  const waldir = settings.pgWal === undefined ? [] : ["--waldir", settings.pgWal];
-  const output = logger.child({ logger: "pg_basebackup" });
-  const lines: string[] = [];
-  // The checkpoint at the start of the backup is asked for at once: a spread one would only delay the new standby.
-  const args = ["-D", paths.pgData, "-v", "-w", "-d", conninfo, "--checkpoint=fast", ...waldir];
-  const result = await processes.run("pg_basebackup", args, {
-    env: { ...settings.environment },
-    onLine: (pipe, line) => {
-      lines.push(line);
-      output.info(line, { pipe });
-    },
-  });
-  if (result.code !== 0) {
-    throw new Error(`pg_basebackup failed (${result.code ?? result.signal}): ${lines.at(-1) ?? "no output"}`);
-  }
+  await copyPrimary(context, { folder: paths.pgData, host, walFolder: settings.pgWal });
   await files.makeDirectory(paths.pgData, 0o700);
   await writeStandbyOverride(context, { slotName: mySlotName(context, cluster) });
   await files.writeAtomic(paths.standbySignal, "", 0o600);

@@ -5,6 +5,7 @@ import { isRewound, newestTimeline, planRole, type RoleDecision } from "../../pl
 import type { InstanceContext } from "../instance-context.ts";
 import type { Postmaster } from "../postmaster.ts";
 import type { PrimaryLease } from "../primary-lease.ts";
+import { readRewindRecord } from "./rewind-record.ts";
 
 /** Gathers what the role is decided from, and decides; what costs a process or a request is asked only where it matters. */
 export async function decideRole(
@@ -30,6 +31,7 @@ export async function decideRole(
     replicaCluster: isReplicaCluster(cluster),
     dataRole,
     rewound: isRewound({ backupLabel, controlState: control?.state }),
+    rewindUnfinished: dataRole === "primary" && !running && (await readRewindRecord(context)) !== undefined,
     running,
     leaseHolder: unclear ? await lease.readHolder(signal) : undefined,
     timeline: control && newestTimeline(control),

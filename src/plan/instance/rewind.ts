@@ -61,3 +61,48 @@ export function planKeptWal(view: {
     .filter((name) => present.has(name))
     .sort();
 }
+
+/** What is known of a rewind that began and did not end. */
+export interface RewindRecord {
+  /** How often pg_rewind was started. */
+  attempts: number;
+  /** A new clone is whole and takes the old folder's place. */
+  swapping: boolean;
+}
+
+/** Reads the record; whatever it says, its being there means that the folder is not to be trusted. */
+export function parseRewindRecord(text: string): RewindRecord {
+  const attempts = Number(/^attempts=(\d+)$/m.exec(text)?.[1] ?? 1);
+  return { attempts, swapping: /^swapping$/m.test(text) };
+}
+
+export function formatRewindRecord(record: RewindRecord): string {
+  return `attempts=${record.attempts}\n${record.swapping ? "swapping\n" : ""}`;
+}
+
+/** How often pg_rewind may fail, or be killed, before the folder is given up. */
+export const rewindAttempts = 3;
+
+export type RewindStep =
+  | { kind: "rewind" }
+  | { kind: "clone"; reason: string }
+  /** Only a person can go on. */
+  | { kind: "giveUp"; reason: string };
+
+/** What follows on the attempts so far. */
+export function planRewindStep(view: {
+  attempts: number;
+  /** Annotation `cnpg-ts.dev/failedRewind` of the Cluster; anything but `clone` keeps the folder. */
+  policy: string;
+  tablespaces: boolean;
+}): RewindStep {
+  if (view.attempts < rewindAttempts) return { kind: "rewind" };
+  const failed = `pg_rewind has failed ${view.attempts} times`;
+  const remedy =
+    "look at its messages; to have this instance cloned anew, delete its volumes and pod, or annotate the pod with " +
+    "alpha.cnpg.io/unrecoverable=true";
+  if (view.tablespaces)
+    return { kind: "giveUp", reason: `${failed}, and an instance with tablespaces is not cloned in place; ${remedy}` };
+  if (view.policy === "clone") return { kind: "clone", reason: failed };
+  return { kind: "giveUp", reason: `${failed}, and cnpg-ts.dev/failedRewind is "${view.policy}"; ${remedy}` };
+}

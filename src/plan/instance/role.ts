@@ -13,6 +13,8 @@ export interface RoleView {
   dataRole: "primary" | "standby";
   /** A rewind ended, but the folder was not made a standby's since: it is no primary's, though no file says so. */
   rewound: boolean;
+  /** A rewind began and did not end: the folder holds some of both servers and is nobody's, though its control file looks sound. */
+  rewindUnfinished: boolean;
   /** Whether PostgreSQL runs, so that its files are in use. */
   running: boolean;
   /** Whom the primary Lease names: this very pod, a former pod of its name, another instance or nobody; `undefined` = not known. */
@@ -103,11 +105,22 @@ function planOldPrimary(view: RoleView): RoleDecision {
   return { kind: "demote", rewind: true, reason: `${view.current} is the primary now` };
 }
 
+function planHalfRewound(view: RoleView, isTarget: boolean): RoleDecision {
+  if (!isTarget) return planOldPrimary(view);
+  return {
+    kind: "wait",
+    reason:
+      "pg_rewind was cut off in this data folder, which no server may use as it is; set status.targetPrimary to an instance " +
+      "with whole data, and this one is rewound again or cloned anew",
+  };
+}
+
 /** Decides what an instance has to be, from its files and from what the Cluster says. */
 export function planRole(view: RoleView): RoleDecision {
   const isTarget = view.target.kind === "instance" && view.target.name === view.me;
   if (view.dataRole === "standby") return planStandbyData(view, isTarget);
   if (view.rewound && !view.running) return { kind: "demote", rewind: false, reason: "the folder was rewound before" };
+  if (view.rewindUnfinished && !view.running) return planHalfRewound(view, isTarget);
   if (view.replicaCluster) {
     if (!view.running) return { kind: "demote", rewind: false, reason: "the cluster became a replica cluster" };
     if (isTarget) return { kind: "wait", reason: "the cluster became a replica cluster; waiting to be fenced" };

@@ -267,6 +267,11 @@ export class Lab {
     return made;
   }
 
+  /** Gives files to the user that the instances run as. */
+  giveAway(...paths: string[]): void {
+    for (const path of paths) chownSync(path, this.user.uid, this.user.gid);
+  }
+
   /** Lets `-rw` lead to an instance, as the operator's labels would. */
   route(instance: LabInstance): void {
     this.proxy.target = instance.ports.postgres;

@@ -1,0 +1,165 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createS3Store } from "../../../src/store/s3-store.ts";
+import { type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { Lab, type LabInstance, until } from "./lab.ts";
+
+let s3: S3Server;
+let lab: Lab;
+let one: LabInstance;
+let two: LabInstance;
+
+const record = (instance: LabInstance) => join(instance.volume, ".cnpg-ts.rewinding");
+
+/**
+ * Stands before the real pg_rewind. `cut`: it ends in the middle, after it replaced what only a whole run makes good. `fail`: it
+ * fails. `bare`: archived WAL is gone from pg_wal, as on a server that has recycled it.
+ */
+const shim = (real: string, folder: string) => `#!/bin/sh
+mode=$(cat ${folder}/mode)
+case "$mode" in
+cut) echo hold > ${folder}/mode; rm "$PGDATA/base/$(ls "$PGDATA/base" | sort -n | tail -1)/pg_filenode.map"; kill -9 $$ ;;
+fail) echo "pg_rewind: error: for the test" >&2; exit 1 ;;
+bare)
+  needed=$(pg_controldata -D "$PGDATA" | sed -n "s/.*REDO WAL file: *//p")
+  for done in "$PGDATA"/pg_wal/archive_status/0*.done; do
+    name=$(basename "$done" .done)
+    [ "$name" = "$needed" ] && break
+    [ -f "$PGDATA/pg_wal/$name" ] && rm "$PGDATA/pg_wal/$name" && echo "$name" >> ${folder}/taken
+  done ;;
+esac
+while [ "$(cat ${folder}/mode)" = hold ]; do sleep 0.1; done
+exec ${real} "$@"
+`;
+
+function setMode(instance: LabInstance, mode: "" | "cut" | "fail" | "bare"): void {
+  writeFileSync(join(instance.scratch, "shim", "mode"), mode, { mode: 0o666 });
+}
+
+function keep(instance: LabInstance): void {
+  const folder = join(instance.scratch, "shim");
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o777 });
+    writeFileSync(join(folder, "pg_rewind"), shim(join(lab.binDir, "pg_rewind"), folder), { mode: 0o755 });
+    setMode(instance, "");
+    // The shim writes there as the user that PostgreSQL runs as.
+    lab.giveAway(folder, join(folder, "mode"));
+  }
+  instance.keep({ environment: { PATH: `${folder}:${lab.binDir}:/usr/bin:/bin` } });
+}
+
+const currentPrimary = (name: string) =>
+  until(`${name} is current primary`, async () => (await lab.cluster()).status?.currentPrimary === name, 60_000);
+
+const follows = (primary: LabInstance) =>
+  until(
+    "the old primary follows",
+    async () => primary.psql("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'") === "1",
+    90_000,
+  );
+
+/** Kills the primary after it wrote what nobody else has, and lets the other one take over. */
+async function failOver(from: LabInstance, to: LabInstance, table: string): Promise<void> {
+  from.psql("CHECKPOINT");
+  const name = from.psql("SELECT pg_walfile_name(pg_switch_wal())");
+  await until("archived", async () => from.psql("SELECT last_archived_wal FROM pg_stat_archiver") >= name, 60_000);
+  await until("replayed", async () => {
+    const sent = "SELECT bool_and(replay_lsn = pg_current_wal_lsn()) FROM pg_stat_replication";
+    return from.psql(sent) === "t";
+  });
+  lab.proxy.cut();
+  from.psql(`CREATE TABLE ${table} AS SELECT 1 AS x`);
+  // Its own recovery needs no WAL from before this; the rewind does.
+  from.psql("CHECKPOINT");
+  await from.kill();
+  await lab.patchStatus({ targetPrimary: "pending" });
+  await lab.patchStatus({ targetPrimary: to.name });
+  await currentPrimary(to.name);
+  lab.route(to);
+  to.psql(`CREATE TABLE after_${table} (x int)`);
+}
+
+beforeAll(async () => {
+  s3 = await startS3Server();
+  const store = await createS3Store(s3.options("archive"));
+  await store.checkBucket({ create: true });
+  store.close();
+  const s3Credentials = {
+    accessKeyId: { name: "keys", key: "id" },
+    secretAccessKey: { name: "keys", key: "secret" },
+  };
+  const barmanObjectStore = { destinationPath: "s3://archive/", endpointURL: s3.endpoint, s3Credentials };
+  lab = await Lab.start({ instances: 2, spec: { backup: { barmanObjectStore } } });
+  await lab.apply({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "keys" },
+    stringData: { id: s3.accessKey, secret: s3.secretKey },
+  });
+  one = await lab.instance("lab-1");
+  two = await lab.instance("lab-2");
+  const args = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
+  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
+  lab.route(one);
+  keep(one);
+  await one.ready();
+  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
+  keep(two);
+  await two.ready();
+  await follows(one);
+  one.psql("CREATE TABLE kept AS SELECT 1 AS x");
+});
+
+afterAll(async () => {
+  await lab?.stop();
+  await s3?.stop();
+});
+
+test("a folder whose rewind was cut off is no server's, and is rewound from the beginning", async () => {
+  await failOver(one, two, "lost");
+  setMode(one, "cut");
+  keep(one);
+  await until("the rewind was cut off", async () => one.output.includes("pg_rewind failed (SIGKILL)"), 60_000);
+  await until("the next one is at work", async () => readFileSync(record(one), "utf8") === "attempts=2\n");
+  await one.kill();
+  // Its control file looks as before, and nothing but the record tells what happened.
+  expect(one.control()).toMatch(/Database cluster state: +in production/);
+  two.release();
+  await lab.patchStatus({ targetPrimary: "lab-1" });
+  expect(await two.exit).toBe(0);
+  keep(one);
+  await until(
+    "it does not start",
+    async () => one.output.includes("pg_rewind was cut off in this data folder"),
+    60_000,
+  );
+  expect(one.postgresProcesses()).toEqual([]);
+  keep(two);
+  setMode(one, "bare");
+  await lab.patchStatus({ targetPrimary: "lab-2" });
+  await two.ready(60_000);
+  await follows(two);
+  await one.ready(60_000);
+  expect(one.psql("SELECT to_regclass('lost') IS NULL, to_regclass('kept') IS NOT NULL")).toBe("t|t");
+  // The database whose map the cut-off rewind had taken.
+  expect(one.psql("SELECT count(*) > 0 FROM pg_class", "app")).toBe("t");
+  expect(existsSync(record(one))).toBe(false);
+  // What was gone from pg_wal came from the archive.
+  expect(readFileSync(join(one.scratch, "shim", "taken"), "utf8")).toMatch(/^0000000100000000/);
+  expect(one.output.split("\n").filter((line) => line.includes("This instance is cloned anew"))).toEqual([]);
+}, 240_000);
+
+test("an old primary that can't be rewound is cloned anew after three attempts", async () => {
+  await failOver(two, one, "lost_too");
+  setMode(two, "fail");
+  keep(two);
+  await follows(one);
+  await two.ready(60_000);
+  expect(two.output).toContain("pg_rewind has failed 3 times");
+  expect(two.output.match(/Starting up pg_rewind/g)).toHaveLength(3);
+  expect(two.psql("SELECT to_regclass('lost_too') IS NULL, to_regclass('kept') IS NOT NULL")).toBe("t|t");
+  expect(
+    two.volumeEntries().filter((name) => !/^(pgdata|unarchived_\w+|owner\.json|\.cnpg-ts\.lock)$/.test(name)),
+  ).toEqual([]);
+}, 180_000);
