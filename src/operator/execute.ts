@@ -1,4 +1,4 @@
-import { clusterName, clusterNamespace, secretNames } from "../api/cluster-facts.ts";
+import { clusterName, clusterNamespace } from "../api/cluster-facts.ts";
 import type { Cluster } from "../api/generated/cluster.ts";
 import type { Pod } from "../api/generated/kubernetes.ts";
 import { annotations } from "../api/labels.ts";
@@ -10,7 +10,6 @@ import { applyMergePatch, createMergePatch } from "../build/merge-patch.ts";
 import { ownsObject } from "../build/metadata.ts";
 import { generatePassword } from "../build/password.ts";
 import { resources } from "../kube/resources.ts";
-import { secretText } from "../pki/inspect.ts";
 import { actionName, type ClusterAction, type ObjectRef, type PlannedObject } from "../plan/cluster/actions.ts";
 import type { RolloutSlot } from "../plan/cluster/observed.ts";
 import type { Clock, Random } from "../ports/clock.ts";
@@ -160,7 +159,7 @@ async function executeOne(run: Run, action: ClusterAction): Promise<void> {
     case "takeRolloutSlot":
       return takeRolloutSlot(run, action);
     case "sendManager":
-      return beginDelivery(run, action);
+      return run.options.managers?.begin(run.options.stores, run.cluster, action);
     case "forgetManager":
       run.options.managers?.forget(action.target.uid);
       return;
@@ -181,20 +180,6 @@ async function takeRolloutSlot(run: Run, action: ClusterAction & { kind: "takeRo
     giveBack?.();
     throw error;
   }
-}
-
-function beginDelivery(run: Run, action: ClusterAction & { kind: "sendManager" }): void {
-  const { stores, managers } = run.options;
-  const { target, goArch, hash, oldHash } = action;
-  const { namespace, name, uid } = target;
-  const ip = stores.pods.get({ namespace, name })?.status?.podIP;
-  const authority = stores.secrets.get({ namespace, name: secretNames(run.cluster).serverCa });
-  const serverCa = authority && secretText(authority, "ca.crt");
-  // Without them the instance would not have answered just now; the next pass sees what became of it.
-  if (!ip || !serverCa) return;
-  const cluster = `${namespace}/${clusterName(run.cluster)}`;
-  const subject = targetOf(run.cluster);
-  managers?.begin({ cluster, subject, instance: name, podUid: uid, ip, serverCa, goArch, hash, oldHash });
 }
 
 async function patchCluster(

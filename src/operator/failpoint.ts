@@ -3,7 +3,7 @@ export type Failpoint = (action: string) => void;
 
 /** Name that stands for every action that writes to the API server. */
 const anyWrite = "anyWrite";
-const notWrites = new Set(["event", "takeRolloutSlot"]);
+const notWrites = new Set(["event", "sendManager", "forgetManager"]);
 
 /**
  * Reads `<action>:<n>` and returns a failpoint that ends the process right after the n-th action of that name (or of any

@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import { createEventSink } from "../kube/event-sink.ts";
 import { resources } from "../kube/resources.ts";
-import type { RolloutSlot } from "../plan/cluster/observed.ts";
 import { createController } from "../runtime/controller.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import type { Runnable } from "../runtime/runnable.ts";
@@ -15,6 +14,7 @@ import { createKindProbe } from "./kind-probe.ts";
 import { createLeadership } from "./leadership.ts";
 import { LeaseSilence } from "./lease-silence.ts";
 import { loadSettings } from "./load-settings.ts";
+import { ManagerUploads } from "./manager-uploads.ts";
 import { createClusterObserver } from "./observe.ts";
 import { gatherFacts } from "./operator-facts.ts";
 import type { OperatorOptions } from "./operator-options.ts";
@@ -23,6 +23,7 @@ import { createOrphanSweep } from "./orphan-sweep.ts";
 import { createPluginDirectory } from "./plugins/plugin-directory.ts";
 import { concernsPlugins, withoutPlugins } from "./plugins/without-plugins.ts";
 import { createDemotedPrimary } from "./replica-transition.ts";
+import { RolloutSlots } from "./rollout-slots.ts";
 import { createStatusClient } from "./status-client.ts";
 import { createOperatorStores } from "./stores.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -48,7 +49,18 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     operatorNamespace,
     sourceNames,
   });
-  let rolloutSlot: RolloutSlot | undefined;
+  const rolloutSlots = new RolloutSlots({ clusters: stores.clusters, pods: stores.pods, clock });
+  const uploads = new ManagerUploads({
+    open: (goArch) => facts.managers.open(goArch),
+    send: async (delivery) => {
+      const { sendManager } = await import("./send-manager.ts");
+      return sendManager({ ...delivery, identity });
+    },
+    enqueue: (key) => queue.add(key),
+    events,
+    clock,
+    logger,
+  });
   const demoted = createDemotedPrimary({ stores, client: statusClient });
   const executor: ExecutorOptions = {
     api,
@@ -58,9 +70,11 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     random: options.random,
     context: facts.operator.context,
     failpoint: options.failpoint,
-    takeRolloutSlot: (cluster, instance) => {
-      rolloutSlot = { cluster, instance, atMs: clock.now() };
+    takeRolloutSlot: (slot, seenAtMs) => {
+      rolloutSlots.take(slot, seenAtMs);
+      return () => rolloutSlots.giveBack(slot);
     },
+    managers: uploads,
     demoted,
   };
   const leaseSilence = new LeaseSilence({ leases: stores.leases, clock, enqueue: (key) => queue.add(key) });
@@ -69,7 +83,8 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     stores,
     statusClient,
     facts: facts.operator,
-    rolloutSlot: () => rolloutSlot,
+    rolloutSlot: () => rolloutSlots.latest(),
+    managerUploads: () => uploads.states,
     podMonitors: createKindProbe(api, resources.podMonitors, clock),
     leaseSilence,
   });
@@ -138,6 +153,13 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   groups.add("leader", createOrphanSweep({ ...sweep, enqueue: (key) => queue.add(key) }));
   groups.add("leader", plugins);
   groups.add("leader", controller);
+  groups.add("leader", {
+    name: "manager uploads",
+    async run(stop) {
+      await untilAborted(stop);
+      await uploads.close();
+    },
+  });
   const backupPrograms = createBackupPrograms({
     api,
     stores,

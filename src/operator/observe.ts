@@ -6,7 +6,13 @@ import type { ObservedCertificate } from "../build/certificates.ts";
 import { ownsObject } from "../build/metadata.ts";
 import { resources } from "../kube/resources.ts";
 import { inspectAuthority, inspectLeaf, secretText } from "../pki/inspect.ts";
-import type { ObservedCluster, OperatorFacts, PolledInstance, RolloutSlot } from "../plan/cluster/observed.ts";
+import type {
+  ManagerUpload,
+  ObservedCluster,
+  OperatorFacts,
+  PolledInstance,
+  RolloutSlot,
+} from "../plan/cluster/observed.ts";
 import { isActivePod, isReadyPod } from "../plan/cluster/pods.ts";
 import { isKubeError, type KubeApi, type KubeObject } from "../ports/kube-api.ts";
 import type { LeaseSilence } from "./lease-silence.ts";
@@ -19,6 +25,8 @@ export interface ObserverOptions {
   statusClient: StatusClient;
   facts: OperatorFacts;
   rolloutSlot(): RolloutSlot | undefined;
+  /** What became of the managers that instances were sent, by UID of the pod. @default - none was */
+  managerUploads?: () => ReadonlyMap<string, ManagerUpload>;
   /** Whether the API server knows PodMonitors by now. */
   podMonitors(signal: AbortSignal): Promise<boolean>;
   /** How long the primary Leases have been the same. */
@@ -82,6 +90,7 @@ export function createClusterObserver(options: ObserverOptions): ClusterObserver
       selectedPods,
       ...(podMonitor ? { podMonitor } : {}),
       rolloutSlot: options.rolloutSlot(),
+      managerUploads: new Map(options.managerUploads?.() ?? []),
       operator: facts,
     };
   }

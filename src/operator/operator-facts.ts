@@ -45,5 +45,5 @@ export async function gatherFacts(options: OperatorOptions, settings: OperatorSe
     instancesRolloutDelayMs: settings.instancesRolloutDelayMs,
     clustersRolloutDelayMs: settings.clustersRolloutDelayMs,
   };
-  return { operator, identity, volumeSnapshots };
+  return { operator, identity, managers, volumeSnapshots };
 }

@@ -49,8 +49,18 @@ export type ClusterAction =
   | { kind: "event"; type: "Normal" | "Warning"; event: string; message: string; reason: string }
   /** The fenced primary archives the segment in which it stopped; what it archived must have that name. */
   | { kind: "archivePartialWal"; instance: string; wal: string; reason: string }
-  /** Takes the operator's one rollout slot. */
-  | { kind: "takeRolloutSlot"; instance: string; reason: string };
+  /** Takes the operator's one rollout slot, unless somebody else took it since `seenAtMs`; noted on the Cluster. */
+  | {
+      kind: "takeRolloutSlot";
+      instance: string;
+      podUid: string;
+      seenAtMs: number | undefined;
+      reason: string;
+    }
+  /** Begins to send an instance this operator's manager; what becomes of it is observed later. */
+  | { kind: "sendManager"; target: ObjectRef; goArch: string; hash: string; oldHash: string; reason: string }
+  /** The instance runs what it was sent. */
+  | { kind: "forgetManager"; target: ObjectRef; reason: string };
 
 /** Name of an action for failpoints and logs, for example `createJob` or `patchStatus`. */
 export function actionName(action: ClusterAction): string {

@@ -1,5 +1,6 @@
 import { phases } from "../../api/phases.ts";
 import { isFirstBoot } from "./instance-jobs.ts";
+import { isManagerReplaced } from "./manager-upgrade.ts";
 import type { PolledInstance } from "./observed.ts";
 import { type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
 import { isStoppedByFullDisk } from "./pods.ts";
@@ -25,6 +26,8 @@ export function waitForSinglePrimary(sorted: readonly PolledInstance[]): Wait | 
 export function waitForCommunication(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
   const ready = sorted.filter((it) => it.ready);
   if (ready.length === 0 || ready.some((it) => it.kind === "answered")) return null;
+  const replaced = ready.find((it) => isManagerReplaced(pass, it));
+  if (replaced) return { requeueAfterMs: 500, because: `${replaced.name} replaces its instance manager` };
   setPhase(pass, phases.statusExtractionError, communicationReason);
   return { requeueAfterMs: 10_000, because: "no ready instance answers the status call" };
 }
@@ -50,6 +53,9 @@ export function waitForReadiness(pass: Pass, sorted: readonly PolledInstance[]):
   const primary = sorted.find((it) => it.name === currentPrimary);
   if (primary?.kind !== "silent" || !primary.ready) return null;
   if (concludePrimaryLost(pass, sorted) !== null) return null;
+  if (isManagerReplaced(pass, primary)) {
+    return { requeueAfterMs: 500, because: `primary ${primary.name} replaces its instance manager` };
+  }
   recordEvent(
     pass,
     "Warning",

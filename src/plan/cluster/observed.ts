@@ -70,7 +70,21 @@ export interface OperatorFacts {
 export interface RolloutSlot {
   cluster: string;
   instance: string;
+  /** Of the pod that is replaced; empty when none is. */
+  podUid: string;
   atMs: number;
+}
+
+/** What became of sending an instance its manager, as this operator remembers it. */
+export interface ManagerUpload {
+  /** `sent`: all of it, and the connection ended as it does at a take-over; `refused`: not now, said the instance. */
+  kind: "sending" | "sent" | "refused" | "failed";
+  atMs: number;
+  hash: string;
+  /** What the instance ran before. */
+  oldHash: string;
+  /** Attempts in a row that were refused or failed. */
+  attempts: number;
 }
 
 /** What is read of a VolumeSnapshot. */
@@ -123,6 +137,8 @@ export interface ObservedCluster {
   /** Of the primary of a cluster that is being demoted; absent when nobody asked for them. */
   controlData?: ObservedControlData;
   rolloutSlot: RolloutSlot | undefined;
+  /** By UID of the pod; absent when none was sent. */
+  managerUploads?: ReadonlyMap<string, ManagerUpload>;
   /** Absent as long as nobody asked them. */
   plugins?: ObservedPlugins;
   operator: OperatorFacts;

@@ -14,13 +14,14 @@ import { isAskedToHibernate, planHibernation } from "./hibernation.ts";
 import { planImage, reportMajorUpgrade } from "./image.ts";
 import { planFinishedJobs, planStuckJobs, waitForFailedJobs, waitForRunningJobs } from "./instance-jobs.ts";
 import { recordInstanceReport } from "./instance-report.ts";
+import { planManagerUpgrade } from "./manager-upgrade.ts";
 import { planMetadataRepair } from "./metadata.ts";
 import type { ObservedCluster, PolledInstance } from "./observed.ts";
 import { beginPass, flushStatus, type Pass, setPhase, type Wait } from "./pass.ts";
 import { planPluginHooks, planPlugins } from "./plugins.ts";
 import { isAlivePod } from "./pods.ts";
-import {
 import { planWordRemoval } from "./primary-lease.ts";
+import {
   planIdleScaleDown,
   planScaleDown,
   planScaleDownLimit,
@@ -112,8 +113,8 @@ function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait |
       if (primaryState(it).kind === "stable") planMetadataRepair(it);
       return null;
     },
-    planTargetRepair,
     planWordRemoval,
+    planTargetRepair,
     (it) => healMeanwhile(it, waitForCommunication(it, sorted)),
     (it) => healMeanwhile(it, waitForDiskSpaceUnlessGrowing(it, sorted)),
     (it) => planReplicaTransition(it, sorted),
@@ -169,6 +170,7 @@ function planResources(pass: Pass, sorted: readonly PolledInstance[]): Wait | nu
     (it) => waitForAnswers(it, sorted),
     (it) => planConfigurationGate(it, sorted),
     (it) => planRollout(it, sorted),
+    (it) => planManagerUpgrade(it, sorted),
     (it) => {
       if (it.status.phase === phases.inPlacePrimaryRestart) {
         return { requeueAfterMs: 1_000, because: "the primary restarts in place" };

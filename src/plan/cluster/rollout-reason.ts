@@ -5,6 +5,7 @@ import { buildInstancePod, parseRecordedPodSpec } from "../../build/instance-pod
 import { comparePodSpecs } from "../../build/pod-spec-diff.ts";
 import { expectedPvcs } from "../../build/pvcs.ts";
 import { sameJson } from "../../build/same-json.ts";
+import { isOurs } from "./manager-upgrade.ts";
 import type { AnsweredInstance } from "./observed.ts";
 import { draftCluster, type Pass } from "./pass.ts";
 import { targetPodSpec } from "./plugins.ts";
@@ -22,7 +23,7 @@ export function rolloutReason(pass: Pass, instance: AnsweredInstance): RolloutRe
   if (!instance.status.executableHash) {
     return { text: `pod '${instance.name}' is not reporting the executable hash`, inPlace: false };
   }
-  const text = outdatedSpec(pass, instance.pod);
+  const text = outdatedSpec(pass, instance.pod, { keepsImage: isOurs(instance) });
   if (text) return { text, inPlace: false };
   if (instance.status.pendingRestart) {
     return { text: "Postgres needs a restart to apply some configuration changes", inPlace: true };
@@ -30,8 +31,11 @@ export function rolloutReason(pass: Pass, instance: AnsweredInstance): RolloutRe
   return null;
 }
 
-/** In words, how a pod differs from the one that would be made now; `null` when it does not. */
-export function outdatedSpec(pass: Pass, pod: Pod): string | null {
+/**
+ * In words, how a pod differs from the one that would be made now; `null` when it does not. `keepsImage`: where managers are
+ * replaced in place, the pod need not follow the operator's image.
+ */
+export function outdatedSpec(pass: Pass, pod: Pod, { keepsImage = true } = {}): string | null {
   const serial = parseNodeSerial(pod);
   if (serial === undefined) return null;
   const built = buildInstancePod(draftCluster(pass), serial, pass.observed.operator.context).spec;
@@ -45,8 +49,27 @@ export function outdatedSpec(pass: Pass, pod: Pod): string | null {
     askedRestart(pass, pod) ??
     (pass.cluster.metadata.annotations?.[annotations.reconcilePodSpec] === "disabled"
       ? null
-      : driftOf(pass, pod, target))
+      : driftOf(pass, pod, target, keepsImage && pass.observed.operator.onlineUpdateEnabled))
   );
+}
+
+/**
+ * Whether a pod runs without the part of a plugin that archives its WAL: a primary like that could hand nothing over in good
+ * order, since it cannot archive the last of its WAL.
+ */
+export function lacksArchiver(pass: Pass, pod: Pod): boolean {
+  const { plugins } = pass.observed;
+  const archives = (pass.cluster.spec.plugins ?? []).some((it) => it.isWALArchiver && it.enabled !== false);
+  if (!archives || plugins?.kind !== "loaded") return false;
+  const wanted = plugins.evaluated.get(pod.metadata.name ?? "");
+  const running = new Set(longLivedContainers(pod.spec));
+  return longLivedContainers(wanted).some((name) => !running.has(name));
+}
+
+/** Names of the containers, and of the init containers that stay. */
+function longLivedContainers(spec: PodSpec | undefined): string[] {
+  const sidecars = (spec?.initContainers ?? []).filter((it) => it.restartPolicy === "Always");
+  return [...(spec?.containers ?? []), ...sidecars].map((it) => it.name);
 }
 
 function missingVolume(pass: Pass, pod: Pod): string | null {
@@ -81,10 +104,10 @@ function askedRestart(pass: Pass, pod: Pod): string | null {
   return "cluster has been explicitly restarted via annotation";
 }
 
-function driftOf(pass: Pass, pod: Pod, target: PodSpec): string | null {
+function driftOf(pass: Pass, pod: Pod, target: PodSpec, keepsImage: boolean): string | null {
   const bootstrap = pod.spec?.initContainers?.find((it) => it.name === "bootstrap-controller")?.image;
   const wanted = pass.observed.operator.context.operatorImageName;
-  if (bootstrap && bootstrap !== wanted && !pass.observed.operator.onlineUpdateEnabled) {
+  if (bootstrap && bootstrap !== wanted && !keepsImage) {
     return `the instance is using an old bootstrap container image: ${bootstrap} -> ${wanted}`;
   }
   const recorded = parseRecordedPodSpec(pod);

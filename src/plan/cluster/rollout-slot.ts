@@ -2,7 +2,7 @@ import type { OperatorFacts, RolloutSlot } from "./observed.ts";
 
 /** Whether the operator's one rollout slot may be taken now: 0, or the milliseconds that are left to wait. */
 export function rolloutDelayMs(
-  slot: RolloutSlot | undefined,
+  slot: Pick<RolloutSlot, "cluster" | "atMs"> | undefined,
   cluster: string,
   facts: Pick<OperatorFacts, "instancesRolloutDelayMs" | "clustersRolloutDelayMs">,
   now: Date,

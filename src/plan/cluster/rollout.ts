@@ -5,7 +5,7 @@ import { refTo } from "./actions.ts";
 import { planPodDeletion } from "./healing.ts";
 import type { AnsweredInstance, PolledInstance } from "./observed.ts";
 import { flushStatus, type Pass, recordEvent, setPhase, setTargetPrimary, type Wait } from "./pass.ts";
-import { type RolloutReason, rolloutReason } from "./rollout-reason.ts";
+import { lacksArchiver, type RolloutReason, rolloutReason } from "./rollout-reason.ts";
 import { rolloutDelayMs } from "./rollout-slot.ts";
 
 /**
@@ -53,6 +53,13 @@ function takeSlot(pass: Pass, instance: AnsweredInstance): Wait | null {
   return { requeueAfterMs: Math.min(15_000, delayMs), because };
 }
 
+/** The slot is taken first: two clusters that saw it free at the same time must not both go on. */
+function planSlot(pass: Pass, instance: string, podUid: string, reason: string): void {
+  const { operator, rolloutSlot } = pass.observed;
+  if (operator.instancesRolloutDelayMs <= 0 && operator.clustersRolloutDelayMs <= 0) return;
+  pass.actions.push({ kind: "takeRolloutSlot", instance, podUid, seenAtMs: rolloutSlot?.atMs, reason });
+}
+
 function replacePod(pass: Pass, instance: AnsweredInstance, phaseReason: string): Wait {
   setPhase(pass, phases.upgrading, phaseReason);
   return deleteForRollout(pass, instance, phaseReason);
@@ -60,9 +67,9 @@ function replacePod(pass: Pass, instance: AnsweredInstance, phaseReason: string)
 
 function deleteForRollout(pass: Pass, instance: AnsweredInstance, reason: string): Wait {
   recordEvent(pass, "Normal", "UpgradingInstance", `Upgrading instance ${instance.name}`);
+  planSlot(pass, instance.name, instance.pod.metadata.uid ?? "", reason);
   flushStatus(pass, reason);
   planPodDeletion(pass, instance.pod, reason);
-  pass.actions.push({ kind: "takeRolloutSlot", instance: instance.name, reason });
   return { requeueAfterMs: 1_000, because: reason };
 }
 
@@ -89,7 +96,7 @@ function rollPrimary(
       `The primary instance needs to be restarted: ${primary.name}, reason: ${reason.text}`,
     );
   }
-  if (method === "restart") {
+  if (method === "restart" || lacksArchiver(pass, primary.pod)) {
     setPhase(pass, phases.inPlaceDeletePrimaryRestart, reason.text);
     return deleteForRollout(pass, primary, reason.text);
   }
@@ -120,8 +127,8 @@ function switchOver(
   recordEvent(pass, "Normal", "Switchover", message);
   setPhase(pass, phases.upgrading, reason);
   setTargetPrimary(pass, successor.name);
+  planSlot(pass, primary.name, "", message);
   flushStatus(pass, message);
-  pass.actions.push({ kind: "takeRolloutSlot", instance: primary.name, reason: message });
   return { requeueAfterMs: 1_000, because: message };
 }
 

@@ -192,7 +192,10 @@ export function anObservation(fields: Partial<ObservedCluster> = {}): ObservedCl
 
 /** An observation in which everything around the instances is as it should be. */
 export function aSettledObservation(cluster: Cluster, fields: Partial<ObservedCluster> = {}): ObservedCluster {
-  const imaged = withImage(cluster);
+  const volumes = fields.volumes ?? [];
+  const instanceNames = [...new Set(volumes.map((it) => it.metadata.labels?.[labels.instanceName] ?? ""))].sort();
+  const settled = withImage(cluster);
+  const imaged: Cluster = { ...settled, status: { ...settled.status, instanceNames } };
   const live = <T extends { metadata: object }>(object: T): T => ({
     ...object,
     metadata: { ...object.metadata, uid: "uid-aux", resourceVersion: "50" },

@@ -39,7 +39,7 @@ describe("replicas", () => {
   it("go one at a time, the one that lags most first", () => {
     const given = rolled(resources, { "c-2": { receivedLsn: "0/4000000" } });
     const { steps, phase, reason } = run(given);
-    expect(steps).toEqual(["event UpgradingInstance", "deletePod c-2", "takeRolloutSlot"]);
+    expect(steps).toEqual(["event UpgradingInstance", "deletePod c-2"]);
     expect(phase).toBe(phases.upgrading);
     expect(reason).toMatch(/^Restarting instance c-2, because: original and target PodSpec differ in containers/);
   });
@@ -96,7 +96,7 @@ describe("replicas", () => {
   it("wait for their turn", () => {
     const { cluster, observed } = rolled(resources);
     const operator = { ...observed.operator, clustersRolloutDelayMs: 60_000 };
-    const rolloutSlot = { cluster: "other/x", instance: "x-1", atMs: now.getTime() - 10_000 };
+    const rolloutSlot = { cluster: "other/x", instance: "x-1", podUid: "", atMs: now.getTime() - 10_000 };
     const outcome = run({ cluster, observed: { ...observed, operator, rolloutSlot } });
     expect(outcome.steps).toEqual(["event RolloutDelayed"]);
     expect(outcome.phase).toBe(phases.upgradeDelayed);
@@ -120,13 +120,13 @@ describe("the primary", () => {
   it("is deleted without a switchover by the method restart", () => {
     const outcome = run(onlyPrimary({}));
     expect(outcome.phase).toBe(phases.inPlaceDeletePrimaryRestart);
-    expect(outcome.steps).toEqual(["event UpgradingInstance", "deletePod c-1", "takeRolloutSlot"]);
+    expect(outcome.steps).toEqual(["event UpgradingInstance", "deletePod c-1"]);
   });
 
   it("hands over by the method switchover", () => {
     const outcome = run(onlyPrimary({ primaryUpdateMethod: "switchover" }));
     expect(outcome.result.status.targetPrimary).toBe("c-2");
-    expect(outcome.steps).toEqual(["event Switchover", "takeRolloutSlot"]);
+    expect(outcome.steps).toEqual(["event Switchover"]);
   });
 
   it("does not hand over to a replica that does not stream", () => {
@@ -163,6 +163,19 @@ describe("the primary", () => {
 });
 
 describe("the rollout slot", () => {
+  it("is taken before anything happens, with what was known of it, where pauses are wanted", () => {
+    const { cluster, observed } = rolled(resources);
+    const operator = { ...observed.operator, instancesRolloutDelayMs: 60_000 };
+    const rolloutSlot = { cluster: "other/x", instance: "x-1", podUid: "", atMs: now.getTime() - 10_000 };
+    const outcome = run({ cluster, observed: { ...observed, operator, rolloutSlot } });
+    expect(outcome.steps).toEqual(["event UpgradingInstance", "takeRolloutSlot", "deletePod c-3"]);
+    expect(outcome.result.actions.find((it) => it.kind === "takeRolloutSlot")).toMatchObject({
+      instance: "c-3",
+      podUid: "uid-pod-3",
+      seenAtMs: rolloutSlot.atMs,
+    });
+  });
+
   const delays = { instancesRolloutDelayMs: 10_000, clustersRolloutDelayMs: 60_000 };
   it.each([
     ["is free when never taken", undefined, 0],
@@ -171,5 +184,59 @@ describe("the rollout slot", () => {
     ["is free after the pause", { cluster: "ns/d", instance: "d-1", atMs: now.getTime() - 60_000 }, 0],
   ])("%s", (_, slot, expected) => {
     expect(rolloutDelayMs(slot, "ns/c", delays, now)).toBe(expected);
+  });
+});
+
+describe("a pod made from another operator's image", () => {
+  const other = { context: { operatorImageName: "example.org/operator:2" } };
+  const given = (onlineUpdateEnabled: boolean, statuses: Statuses) => {
+    const { cluster, observed } = rolled({}, statuses);
+    const context = { ...observed.operator.context, ...other.context };
+    return { cluster, observed: { ...observed, operator: { ...observed.operator, context, onlineUpdateEnabled } } };
+  };
+  const ours: Statuses = { "c-1": { cnpgTs: {} }, "c-2": { cnpgTs: {} }, "c-3": { cnpgTs: {} } };
+  it.each<[string, boolean, Statuses, string[]]>([
+    ["is replaced", false, ours, ["event UpgradingInstance", "deletePod c-3"]],
+    ["stays where its manager is replaced in place", true, ours, []],
+    [
+      "is replaced when its manager is another's",
+      true,
+      { ...ours, "c-2": {} },
+      ["event UpgradingInstance", "deletePod c-2"],
+    ],
+  ])("%s", (_, inPlace, statuses, steps) => {
+    const outcome = run(given(inPlace, statuses));
+    expect(outcome.steps.filter((it) => !/sendManager/.test(it))).toEqual(steps);
+  });
+});
+
+describe("a primary without the part of a plugin that archives its WAL", () => {
+  const plugin = { name: "p.example.org", isWALArchiver: true };
+  const given = (spec: Partial<Cluster["spec"]>, sidecar: object) => {
+    const { cluster, observed } = onlyPrimary({ primaryUpdateMethod: "switchover", plugins: [plugin], ...spec });
+    const specs = observed.pods.map((it) => [it.metadata.name ?? "", it.spec] as const);
+    const evaluated = new Map(
+      specs.flatMap(([name, it]) => {
+        if (!it) return [];
+        const wanted = name === "c-1" ? { ...it, initContainers: [...(it.initContainers ?? []), sidecar] } : it;
+        return [[name, wanted as typeof it] as const];
+      }),
+    );
+    const plugins = { kind: "loaded", statuses: [], pre: { kind: "continue" }, evaluated } as const;
+    return { cluster, observed: { ...observed, plugins } };
+  };
+  const sidecar = { name: "archiver", image: "i", restartPolicy: "Always" };
+  it("is replaced where it is, since it could not hand over what it has not archived", () => {
+    const outcome = run(given({}, sidecar));
+    expect(outcome.steps).toContain("deletePod c-1");
+    expect(outcome.phase).toBe(phases.inPlaceDeletePrimaryRestart);
+  });
+  it.each<[string, Partial<Cluster["spec"]>, object]>([
+    ["the missing container only ran at the start", {}, { name: "setup", image: "i" }],
+    ["the plugin archives nothing", { plugins: [{ name: "p.example.org" }] }, sidecar],
+  ])("hands over when %s", (_, spec, container) => {
+    const outcome = run(given(spec, container));
+    expect(outcome.steps).toContain("event Switchover");
+    expect(outcome.steps).not.toContain("deletePod c-1");
   });
 });

@@ -90,7 +90,7 @@ const delayed = (): ClusterPlan => {
   return plan(cluster, {
     ...observed,
     operator,
-    rolloutSlot: { cluster: "x/y", instance: "y-1", atMs: now.getTime() },
+    rolloutSlot: { cluster: "x/y", instance: "y-1", podUid: "", atMs: now.getTime() },
   });
 };
 const silentAll = (): ClusterPlan => {
