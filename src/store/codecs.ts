@@ -7,31 +7,16 @@ import { bzip2Decompress } from "./bzip2-decompress.ts";
 import { gzipStream } from "./gzip-stream.ts";
 import { lz4Compress, lz4Decompress } from "./lz4-frame.ts";
 import { snappyCompress, snappyDecompress } from "./snappy-frame.ts";
+import { xzCompress } from "./xz/xz-compress.ts";
+import { xzDecompress } from "./xz/xz-decompress.ts";
 
 const gzip = promisify(gzipCallback);
 /** Few, large outputs: each one is a turn of the event loop. */
 const outputBytes = 1 << 20;
 
-/** Thrown for a compression that is known by name, but has no encoder or decoder in this program. */
-export class UnsupportedCompressionError extends Error {
-  override readonly name = "UnsupportedCompressionError";
-
-  constructor(compression: CompressionName, action: "compress" | "decompress") {
-    super(
-      `this version cannot ${action} ${compression}; it can ${action} ${supportedCompressions.join(", ")} and plain files`,
-    );
-  }
-}
-
 /** Thrown for bytes that are not what their name's suffix says. */
 export class CorruptStreamError extends Error {
   override readonly name = "CorruptStreamError";
-}
-
-export const supportedCompressions: readonly CompressionName[] = ["gzip", "bzip2", "lz4", "snappy", "zstd"];
-
-export function isSupported(compression: CompressionName | undefined): boolean {
-  return compression === undefined || supportedCompressions.includes(compression);
 }
 
 export interface CompressOptions {
@@ -63,7 +48,7 @@ export function compressWal(
     case "snappy":
       return snappyCompress(pieces);
     case "xz":
-      throw new UnsupportedCompressionError(compression, "compress");
+      return xzCompress(pieces, level ?? 3);
   }
 }
 
@@ -97,7 +82,7 @@ export function decompress(
     case "snappy":
       return guarded(source, snappyDecompress);
     case "xz":
-      throw new UnsupportedCompressionError(compression, "decompress");
+      return guarded(source, xzDecompress);
   }
 }
 

@@ -1,13 +1,6 @@
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { CompressionName } from "../../../src/barman/compression.ts";
-import {
-  CorruptStreamError,
-  compressWal,
-  decompress,
-  isSupported,
-  UnsupportedCompressionError,
-} from "../../../src/store/codecs.ts";
+import { CorruptStreamError, compressWal, decompress } from "../../../src/store/codecs.ts";
 import { chooseLevel } from "../../../src/store/level-choice.ts";
 import { gatherParts } from "../../../src/store/parts.ts";
 import { createSeededRandom } from "../../support/seeded-random.ts";
@@ -72,12 +65,6 @@ test.each(["gzip", "zstd"] as const)("a %s stream that is cut off or damaged is 
 test("zstd is one frame, as Barman reads no second one", async () => {
   const packed = await gather(compressWal(pieces(text, 100_000), "zstd", { size: text.length }));
   expect(packed.indexOf(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), 4)).toBe(-1);
-});
-
-test.each(["xz"] as const)("%s is known and refused by name", (compression: CompressionName) => {
-  expect(isSupported(compression)).toBe(false);
-  expect(() => compressWal(pieces(text, 10), compression)).toThrow(UnsupportedCompressionError);
-  expect(() => decompress(pieces(text, 10), compression)).toThrow(compression);
 });
 
 describe("level", () => {
