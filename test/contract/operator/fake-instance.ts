@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { PostgresStatus } from "../../../src/api/pg-status.ts";
 import { aStatus } from "../../unit/plan/cluster/fixtures.ts";
@@ -12,6 +13,10 @@ export interface FakeInstance {
   override: Partial<PostgresStatus>;
   /** Requests are taken and never answered, as behind a network that swallows packets. */
   hangs: boolean;
+  /** Answers to other paths, by method and path; 404 for those that are not there. */
+  answers: Record<string, () => { status: number; body: string }>;
+  /** Takes another instance manager, and answers or ends the connection; 404 where it is absent. */
+  update?: (archive: Buffer) => { status: number; body: string } | "take over";
   /** Requests so far. */
   calls: number;
   stop(): Promise<void>;
@@ -29,6 +34,7 @@ export async function startFakeInstance(options: {
     status: aStatus(),
     override: {},
     hangs: false,
+    answers: {},
     calls: 0,
     stop: () => close(server),
   };
@@ -44,6 +50,13 @@ export async function startFakeInstance(options: {
       instance.calls += 1;
       if (instance.hangs) return;
       if (!instance.status) return request.socket.destroy();
+      if (request.url === "/update" && instance.update) return takeManager(instance.update, request, response);
+      const other = instance.answers[`${request.method} ${request.url}`]?.();
+      if (other) {
+        response.writeHead(other.status, { "content-type": "application/json" });
+        response.end(other.body);
+        return;
+      }
       response.writeHead(request.url === "/pg/status" ? 200 : 404, { "content-type": "application/json" });
       response.end(JSON.stringify({ ...instance.status, ...instance.override }));
     },
@@ -53,6 +66,20 @@ export async function startFakeInstance(options: {
     server.listen(8000, options.ip, resolve);
   });
   return instance;
+}
+
+function takeManager(
+  update: NonNullable<FakeInstance["update"]>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => parts.push(part));
+  request.on("end", () => {
+    const answer = update(Buffer.concat(parts));
+    if (answer === "take over") request.socket.destroy();
+    else response.writeHead(answer.status).end(answer.body);
+  });
 }
 
 function close(server: Server): Promise<void> {
