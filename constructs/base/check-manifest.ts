@@ -1,6 +1,7 @@
 import type { Backup } from "../../src/api/generated/backup.ts";
 import type { Cluster } from "../../src/api/generated/cluster.ts";
 import type { Database } from "../../src/api/generated/database.ts";
+import type { ObjectStore } from "../../src/api/generated/objectstore.ts";
 import type { Pooler } from "../../src/api/generated/pooler.ts";
 import type { ScheduledBackup } from "../../src/api/generated/scheduledbackup.ts";
 import {
@@ -11,6 +12,7 @@ import {
   validateBackup,
   validateClusterCreate,
   validateDatabase,
+  validateObjectStore,
   validatePooler,
   validateScheduledBackup,
 } from "../../src/schema/admission/index.ts";
@@ -57,6 +59,8 @@ function admissionIssues(manifest: Manifest): FieldIssue[] {
       return validateScheduledBackup(manifest as ScheduledBackup, { volumeSnapshots: true });
     case "Database":
       return validateDatabase(manifest as Database);
+    case "ObjectStore":
+      return validateObjectStore(manifest as ObjectStore);
     case "Pooler":
       return validatePooler(manifest as Pooler);
     default:

@@ -3,6 +3,7 @@ import { type FieldIssue, invalid } from "./field-issue.ts";
 import { type ClusterRule, when } from "./rule.ts";
 
 type Store = NonNullable<NonNullable<Cluster["spec"]["backup"]>["barmanObjectStore"]>;
+type CredentialField = "destinationPath" | "azureCredentials" | "s3Credentials" | "googleCredentials";
 
 /** The in-tree object store and how long backups are kept. */
 export const checkBackup: ClusterRule = ({ spec }) => {
@@ -16,7 +17,8 @@ export const checkBackup: ClusterRule = ({ spec }) => {
   ];
 };
 
-function checkCredentials(path: string, store: Store): FieldIssue[] {
+/** That a store names the credentials of one provider, completely and in one way. */
+export function checkCredentials(path: string, store: Pick<Store, CredentialField>): FieldIssue[] {
   const { azureCredentials, s3Credentials, googleCredentials } = store;
   const given = [azureCredentials, s3Credentials, googleCredentials].filter(Boolean).length;
   const one = "One and only one of azureCredentials, s3Credentials and googleCredentials are required";

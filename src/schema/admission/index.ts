@@ -10,6 +10,7 @@ export { validateClusterCreate, validateClusterUpdate } from "./cluster.ts";
 export { databaseWarnings, validateDatabase } from "./database.ts";
 export { applyDefaults, type DefaultsOptions } from "./defaults.ts";
 export { type FieldIssue, formatFieldIssue, formatRefusal, type IssueKind } from "./field-issue.ts";
+export { validateObjectStore } from "./object-store.ts";
 export { poolerWarnings, validatePooler } from "./pooler.ts";
 export type { AdmissionContext, AdmissionSettings } from "./settings.ts";
 export { clusterUpdateWarnings, clusterWarnings } from "./warnings.ts";
