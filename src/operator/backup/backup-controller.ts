@@ -110,6 +110,7 @@ async function execute(options: BackupReconcilerOptions, step: Step): Promise<Re
       throw new TerminalError(decision.because);
     case "fail":
       if (decision.event) record(options, backup, decision.event);
+      if (decision.alias) record(options, backup, decision.alias);
       await fail(options, backup, cluster, decision.message, signal);
       return {};
     case "start":

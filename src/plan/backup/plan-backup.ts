@@ -43,8 +43,8 @@ export type BackupDecision =
   | { kind: "wait"; status: Partial<BackupStatus>; event?: BackupEvent; requeueAfterMs: number; because: string }
   /** The definition is wrong; whoever mends it starts a new pass. */
   | { kind: "refuse"; status: Partial<BackupStatus>; because: string }
-  /** It failed for good. `event` comes beside the one that every failure has. */
-  | { kind: "fail"; message: string; event?: BackupEvent }
+  /** It failed for good. `event` comes beside the one that every failure has, `alias` beside that under its former reason. */
+  | { kind: "fail"; message: string; event?: BackupEvent; alias?: BackupEvent }
   /** The pod that takes it is to be told so. */
   | { kind: "start"; pod: string; status: Partial<BackupStatus>; events: readonly BackupEvent[] };
 
@@ -70,7 +70,8 @@ export function planBackup(backup: Backup, observed: ObservedBackup, now: Date):
   const obstacle = findObstacle(backup, cluster, observed);
   if (obstacle) {
     const event: BackupEvent = { type: "Warning", reason: obstacle.event, message: obstacle.message };
-    return { kind: "fail", message: obstacle.message, event };
+    const { formerEvent, message } = obstacle;
+    return { kind: "fail", message, event, ...(formerEvent ? { alias: { ...event, reason: formerEvent } } : {}) };
   }
   if (isBackupExecuting(phase)) return planStarted(backup, cluster, observed, now);
   if (phase === backupPhases.walArchivingFailing) {

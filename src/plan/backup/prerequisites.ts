@@ -6,6 +6,8 @@ import { annotations } from "../../api/labels.ts";
 export interface Obstacle {
   event: string;
   message: string;
+  /** A reason that says the opposite, under which CloudNativePG tells it: told too, for those who look for it. */
+  formerEvent?: string;
 }
 
 /** The method of a Backup, with the default of the API. */
@@ -23,7 +25,7 @@ export function findObstacle(backup: Backup, cluster: Cluster, facts: { volumeSn
   const section = cluster.spec.backup;
   if (!section) {
     const message = "cannot proceed with the backup as the cluster has no backup section";
-    return { event: "ClusterHasBackupConfigured", message };
+    return { event: "ClusterHasNoBackupSection", message, formerEvent: "ClusterHasBackupConfigured" };
   }
   if (method === "barmanObjectStore") {
     if (section.barmanObjectStore) return null;

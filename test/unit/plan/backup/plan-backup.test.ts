@@ -97,7 +97,7 @@ describe("planBackup", () => {
       { cluster: aCluster({ plugins: [{ name: plugin, enabled: false }] }) },
       "ClusterHasNoBackupExecutorPlugin",
     ],
-    ["no backup section", aBackup({ method: "barmanObjectStore" }), {}, "ClusterHasBackupConfigured"],
+    ["no backup section", aBackup({ method: "barmanObjectStore" }), {}, "ClusterHasNoBackupSection"],
     [
       "no object store",
       aBackup({ method: "barmanObjectStore" }),
@@ -106,6 +106,11 @@ describe("planBackup", () => {
     ],
   ])("fails for good with %s", (_name, backup, fields, event) => {
     expect(planBackup(backup, seen(fields), now)).toMatchObject({ kind: "fail", event: { reason: event } });
+  });
+
+  it("tells a missing backup section under its former reason too", () => {
+    const decision = planBackup(aBackup({ method: "barmanObjectStore" }), seen({}), now);
+    expect(decision).toMatchObject({ kind: "fail", alias: { type: "Warning", reason: "ClusterHasBackupConfigured" } });
   });
 
   it.each<[string, Partial<ObservedBackup>, number]>([
