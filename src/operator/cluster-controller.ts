@@ -45,8 +45,8 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
     if (!cluster || cluster.metadata.deletionTimestamp) {
       return releaseDeletedCluster(options, objectKey, logger, signal);
     }
-    const admitted = await admit(options, cluster, logger, signal);
-    if (!admitted) return { requeueAfterMs: 0 };
+    const admitted = await admitLatest(options, cluster, logger, signal);
+    if (!admitted) return { requeueAfterMs: conflictPauseMs };
     const plugins = await options.borrowPlugins(admitted, signal, logger);
     try {
       return await runPass({ ...options, plugins }, admitted, logger, signal);
@@ -56,16 +56,15 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
         logger.error("A plugin failed", { error });
         return await reportPluginFailure(options, admitted, pluginFailure, signal);
       }
-      if (error instanceof NotOwnedError) {
-        await reportConflict(options, admitted, error.message, signal);
-        return { requeueAfterMs: 10_000 };
+      // What is in the way is for a person to remove or to allow: another's object, a quota, a field of a template.
+      if (error instanceof NotOwnedError || isKubeError(error, "invalid", "forbidden")) {
+        logger.error("An object of the cluster could not be written", { error });
+        const event = error instanceof NotOwnedError ? "ObjectConflict" : "ObjectRefused";
+        await reportConflict(options, admitted, error.message, event, signal);
+        return { requeueAfterMs: refusalPauseMs };
       }
       // Somebody else wrote first, and the store will show it: look again at once instead of backing off.
       if (isKubeError(error, "conflict")) return { requeueAfterMs: conflictPauseMs };
-      // What the API server will not take is for a person to put right: a quota, a policy, a field of a template.
-      if (isKubeError(error, "invalid", "forbidden")) {
-        await reportConflict(options, admitted, error.message, signal, "ObjectRefused");
-      }
       throw error;
     } finally {
       plugins.release();
@@ -74,6 +73,8 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
 }
 
 const conflictPauseMs = 20;
+/** How soon a refused write is tried again: no event tells that a quota has grown, in milliseconds. */
+const refusalPauseMs = 10_000;
 
 /** Whether a cluster exists that the store does not show yet: what belongs to it must not be let go. */
 async function isUnseen(
@@ -152,6 +153,21 @@ function conclude(plan: ClusterPlan, logger: Logger): ReconcileResult {
   return plan.requeueAfterMs === undefined ? {} : { requeueAfterMs: plan.requeueAfterMs };
 }
 
+/** Like `admit`; `undefined` also when the cluster was written meanwhile, which the store is about to show. */
+async function admitLatest(
+  options: ClusterReconcilerOptions,
+  cluster: Cluster,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Cluster | undefined> {
+  try {
+    return await admit(options, cluster, logger, signal);
+  } catch (error) {
+    if (isKubeError(error, "conflict")) return undefined;
+    throw error;
+  }
+}
+
 /** The webhooks' rules hold without webhooks too. `undefined` = defaults were written, the pass starts anew. */
 async function admit(
   options: ClusterReconcilerOptions,
@@ -206,8 +222,8 @@ async function reportConflict(
   options: ClusterReconcilerOptions,
   cluster: Cluster,
   message: string,
+  reason: "ObjectConflict" | "ObjectRefused",
   signal: AbortSignal,
-  reason = "ObjectConflict",
 ): Promise<void> {
   const written = await reportPhase(options, cluster, phases.cannotCreateObjects, message, signal);
   if (written) options.events.record(targetOf(cluster), { type: "Warning", reason, message });

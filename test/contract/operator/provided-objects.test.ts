@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeData } from "../../../src/build/credentials.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { secretText } from "../../../src/pki/inspect.ts";
+import type { KubeObject, ResourceType } from "../../../src/ports/kube-api.ts";
 import {
   closeStage,
   endedPasses,
@@ -189,6 +190,30 @@ describe("a Job that fails for good", () => {
     scene.node.holdJobs.delete(name);
     await world.api.delete(resources.jobs, key, { propagation: "Background" });
     await scene.waitHealthy("j", 1);
+  });
+});
+
+describe("a quota", () => {
+  const quotas: ResourceType<KubeObject & { status?: object }> = {
+    group: "",
+    version: "v1",
+    kind: "ResourceQuota",
+    plural: "resourcequotas",
+    namespaced: true,
+  };
+
+  it("that leaves no room is told in the API server's words, and waited for", async () => {
+    const hard = { persistentvolumeclaims: "0" };
+    const metadata = { namespace: scene.namespace, name: "none" };
+    await world.api.create(quotas, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard } } as KubeObject);
+    const body = { status: { hard, used: { persistentvolumeclaims: "0" } } };
+    await world.api.patch(quotas, metadata, { type: "merge", body }, { subresource: "status" });
+    await scene.create("q", { instances: 1 });
+    const cluster = await scene.waitStatus("q", "the phase", (it) => (it.phaseReason ?? "").includes("exceeded quota"));
+    expect(cluster.status?.phase).toBe("Unable to create required cluster objects");
+    await expect.poll(async () => (await eventsOf("q")).join(), soon).toContain("ObjectRefused");
+    await world.api.delete(quotas, metadata);
+    await scene.waitHealthy("q", 1);
   });
 });
 
