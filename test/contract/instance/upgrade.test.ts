@@ -6,6 +6,7 @@ import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildLauncher } from "../../../launcher/build.ts";
+import { type SendOutcome, sendManager } from "../../../src/operator/send-manager.ts";
 import { openManagerArchive } from "../../../src/store/manager-archive.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
@@ -40,6 +41,28 @@ async function install(folder: string, version: string): Promise<Release> {
   const hash = createHash("sha256").update(archive).digest("hex");
   writeFileSync(join(runtime, "manifest.json"), JSON.stringify({ version, arch, hash }));
   return { hash, archive };
+}
+
+/** Sends a manager by the operator's own means. */
+async function deliver(archive: Buffer): Promise<SendOutcome> {
+  const identity = {
+    certificate: readFileSync(join(lab.root, "operator.crt"), "utf8"),
+    privateKey: readFileSync(join(lab.root, "operator.key"), "utf8"),
+    fingerprint: lab.operatorFingerprint(),
+  };
+  const authority = await lab.plane.kubectl(["get", "secret", "lab-ca", "-o", "jsonpath={.data.ca\\.crt}"]);
+  return sendManager({
+    ip: "127.0.0.1",
+    port: one.ports.status,
+    serverCa: Buffer.from(authority, "base64").toString("utf8"),
+    identity,
+    archive: { size: archive.length, read: () => pieces(archive) },
+    signal: new AbortController().signal,
+  });
+}
+
+async function* pieces(archive: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < archive.length; at += 100_000) yield archive.subarray(at, at + 100_000);
 }
 
 type Answer = { status: number; body: string } | "cut off";
@@ -117,7 +140,7 @@ describe("a manager that is sent to a running instance", () => {
     expect(before).toMatchObject({ executableHash: releases["old"]?.hash, isInstanceManagerUpgrading: false });
     const postmaster = one.postmasterPid();
     const launchers = one.launcherPids();
-    expect(await send(releases["new"]?.archive ?? Buffer.alloc(0))).toBe("cut off");
+    expect(await deliver(releases["new"]?.archive ?? Buffer.alloc(0))).toEqual({ kind: "sent" });
     const after = await until("the new manager", async () => {
       const status = await one.status();
       return status.executableHash === releases["new"]?.hash && status;
@@ -153,6 +176,8 @@ describe("the manager that runs stays, and PostgreSQL with it", () => {
       "another manager than the Cluster names",
       async () => {
         await expectManager("0".repeat(64));
+        const reason = expect.stringMatching(/^it answered 500: the manager has the hash/);
+        expect(await deliver(newer())).toEqual({ kind: "failed", reason });
         return send(newer());
       },
       500,
@@ -174,11 +199,12 @@ describe("the manager that runs stays, and PostgreSQL with it", () => {
       "a sender that the Cluster does not know",
       async () => {
         await lab.patchStatus({ operatorCertificateFingerprint: "else" });
-        await until("the other fingerprint", async () => (await send(newer(), { method: "GET" })) !== undefined);
         const answer = await until("a refusal", async () => {
           const refusal = await one.get("/pg/controldata", { operator: true });
           return refusal.status === 503 && send(newer());
         });
+        const reason = "it answered 503: operator certificate not recognized";
+        expect(await deliver(newer())).toEqual({ kind: "refused", reason });
         await lab.patchStatus({ operatorCertificateFingerprint: lab.operatorFingerprint() });
         await until("the right one", async () => {
           return (await one.get("/pg/controldata", { operator: true })).status === 200;

@@ -60,13 +60,14 @@ export function startOperator(
   failpoint: Failpoint = () => undefined,
   env: Record<string, string> = {},
   exec: PodExec = { run: () => Promise.reject(new Error("no pod of this test runs programs")) },
+  given: { webhookPort?: number; runtimeFolder?: string } = {},
 ): RunningOperator {
   const stop = new AbortController();
   const logs = captureLogs();
   const api = createKubeApi(loadKubeconfigConnection(world.controlPlane.kubeconfig));
   const crash = new Error("failpoint");
   const run = async () => {
-    const [metricsPort, webhookPort] = await Promise.all([choosePort(), choosePort()]);
+    const [metricsPort, webhookPort] = await Promise.all([choosePort(), given.webhookPort ?? choosePort()]);
     const flags = {
       metricsAddress: { host: "127.0.0.1", port: metricsPort },
       leaderElect: false,
@@ -85,6 +86,7 @@ export function startOperator(
       random: systemRandom,
       logger: logs.logger,
       env: { WATCH_NAMESPACE: namespace, ...env },
+      ...(given.runtimeFolder === undefined ? {} : { runtimeFolder: given.runtimeFolder }),
       failpoint: (action: string) => {
         try {
           failpoint(action);
