@@ -1,8 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { readManagerManifest } from "../store/manager-archive.ts";
 
-/** Architectures that the release next to a program carries, as `operator/manager_*` files. */
+/** Architectures for which the image of a program has a manager: its own, and one for each `operator/manager_*` file. */
 export async function listArchitectures(program: string): Promise<string[]> {
-  const names = await readdir(`${dirname(program)}/operator`).catch(() => []);
-  return names.flatMap((name) => (name.startsWith("manager_") ? [name.slice("manager_".length)] : [])).sort();
+  const runtimeFolder = dirname(program);
+  const own = await readManagerManifest(runtimeFolder).catch(() => undefined);
+  const names = await readdir(`${dirname(runtimeFolder)}/operator`).catch(() => []);
+  const others = names.flatMap((name) => (name.startsWith("manager_") ? [name.slice("manager_".length)] : []));
+  return [...new Set([...(own ? [own.arch] : []), ...others])].sort();
 }

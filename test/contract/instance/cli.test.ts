@@ -75,8 +75,7 @@ test("the archive queue is listed, and an absent one is empty", async () => {
   });
 });
 
-test("architectures are those of the release next to the program", async () => {
-  mkdirSync(join(folder, "operator"), { recursive: true });
-  writeFileSync(join(folder, "operator", "manager_amd64"), "");
+test("architectures are those of the release that the program belongs to", async () => {
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify({ version: "1", arch: "amd64", hash: "h" }));
   expect((await manager(["debug", "show-architectures"])).stdout).toBe('[\n    "amd64"\n]\n');
 });
