@@ -31,22 +31,52 @@ interface Review {
   request?: { uid?: string; operation?: string; object?: unknown; oldObject?: unknown };
 }
 
+/** Adds to what our own rules say about an object, by the path of the webhook. */
+export type AdmissionExtension = (
+  path: string,
+  review: ReviewedObject,
+  outcome: ReviewOutcome,
+) => Promise<ReviewOutcome>;
+
 /** Answers one AdmissionReview (v1). Unreadable input is an HTTP 400, so that the API server reports the fault as ours. */
 export function answerReview(text: string, handler: AdmissionHandler): AdmissionAnswer {
+  const read = readReview(text);
+  return "refusal" in read ? read.refusal : respond(read, handler(read.review));
+}
+
+/** The same, with somebody else's say after ours. */
+export async function answerExtendedReview(
+  path: string,
+  text: string,
+  handler: AdmissionHandler,
+  extension: AdmissionExtension,
+): Promise<AdmissionAnswer> {
+  const read = readReview(text);
+  if ("refusal" in read) return read.refusal;
+  return respond(read, await extension(path, read.review, handler(read.review)));
+}
+
+interface ReadReview {
+  uid: string;
+  review: ReviewedObject;
+}
+
+function readReview(text: string): ReadReview | { refusal: AdmissionAnswer } {
+  const refuse = (error: string) => ({ refusal: { status: 400, body: JSON.stringify({ error }) } });
   let review: Review;
   try {
     review = JSON.parse(text) as Review;
   } catch {
-    return { status: 400, body: JSON.stringify({ error: "the request body is not JSON" }) };
+    return refuse("the request body is not JSON");
   }
   const request = review.request;
-  if (!request?.uid) return { status: 400, body: JSON.stringify({ error: "the request is no AdmissionReview" }) };
-  const outcome = handler({
-    operation: request.operation ?? "",
-    object: request.object,
-    oldObject: request.oldObject,
-  });
-  const response = { uid: request.uid, ...describe(outcome, request.object) };
+  if (!request?.uid) return refuse("the request is no AdmissionReview");
+  const { uid, operation = "", object, oldObject } = request;
+  return { uid, review: { operation, object, oldObject } };
+}
+
+function respond({ uid, review }: ReadReview, outcome: ReviewOutcome): AdmissionAnswer {
+  const response = { uid, ...describe(outcome, review.object) };
   return {
     status: 200,
     body: JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response }),

@@ -21,6 +21,7 @@ import type { OperatorOptions } from "./operator-options.ts";
 import { createMetricsServer, createWebhook } from "./operator-servers.ts";
 import { createOrphanSweep } from "./orphan-sweep.ts";
 import { createPluginDirectory } from "./plugins/plugin-directory.ts";
+import { reviewByPlugins } from "./plugins/review.ts";
 import { concernsPlugins, withoutPlugins } from "./plugins/without-plugins.ts";
 import { createDemotedPrimary } from "./replica-transition.ts";
 import { RolloutSlots } from "./rollout-slots.ts";
@@ -92,6 +93,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   const queue = createWorkQueue({ name: "cluster", clock, metrics: metrics.forQueue("cluster") });
   const plugins = createPluginDirectory({
     api,
+    source: api,
     stores,
     events: createEventSink(api, { component: "cloudnative-pg-plugin", instance: hostname(), clock, logger }),
     clock,
@@ -122,8 +124,13 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   });
   let cachesReady = false;
   for (const part of parts) groups.add("caches", part);
-  const webhook = await createWebhook(options, settings, signal, facts, () =>
-    cachesReady ? null : "caches are not filled yet",
+  const webhook = await createWebhook(
+    options,
+    settings,
+    signal,
+    facts,
+    () => (cachesReady ? null : "caches are not filled yet"),
+    reviewByPlugins({ directory: plugins, logger }),
   );
   groups.add("servers", webhook.server);
   groups.add("servers", await createMetricsServer(options, settings, metrics.contentType, () => metrics.render()));

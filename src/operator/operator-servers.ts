@@ -6,6 +6,7 @@ import { ports } from "../api/constants.ts";
 import type { Runnable } from "../runtime/runnable.ts";
 import { createServerRunnable } from "../runtime/server-runnable.ts";
 import { createAdmissionHandlers } from "./admission-handlers.ts";
+import type { AdmissionExtension } from "./admission-review.ts";
 import { createTransientCertificate, ensureOperatorCertificates } from "./operator-certificates.ts";
 import type { OperatorOptions } from "./operator-options.ts";
 import type { OperatorSettings } from "./settings.ts";
@@ -22,6 +23,7 @@ export async function createWebhook(
   signal: AbortSignal,
   facts: { volumeSnapshots: boolean },
   readiness: () => string | null,
+  extension?: AdmissionExtension,
 ): Promise<{ server: Runnable; upkeep: Runnable }> {
   const { api, clock, logger, flags } = options;
   const folder = settings.webhookCertDir;
@@ -39,7 +41,13 @@ export async function createWebhook(
   };
   const handlers = createAdmissionHandlers(settings.context, facts);
   let current = await load(signal);
-  const webhook = createWebhookServer({ certificate: current, handlers, readiness, logger });
+  const webhook = createWebhookServer({
+    certificate: current,
+    handlers,
+    readiness,
+    logger,
+    ...(extension ? { extension } : {}),
+  });
   const upkeep: Runnable = {
     name: "webhook certificate",
     async run(stop) {

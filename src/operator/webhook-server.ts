@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Logger } from "../ports/logger.ts";
-import type { AdmissionAnswer, AdmissionHandlers } from "./admission-review.ts";
-import { answerReview } from "./admission-review.ts";
+import type { AdmissionExtension, AdmissionHandlers } from "./admission-review.ts";
+import { answerExtendedReview, answerReview } from "./admission-review.ts";
 
 export interface WebhookServerOptions {
   certificate: { certificate: string; privateKey: string };
   handlers: AdmissionHandlers;
+  /** Has its say after the handlers. @default - nobody's */
+  extension?: AdmissionExtension;
   /** Why the program is not ready to serve; `null` = it is. */
   readiness(): string | null;
   logger: Logger;
@@ -56,7 +58,9 @@ async function handle(
     response.end();
     return;
   }
-  const answer: AdmissionAnswer = answerReview(await readBody(request), handler);
+  const text = await readBody(request);
+  const { extension } = options;
+  const answer = extension ? await answerExtendedReview(path, text, handler, extension) : answerReview(text, handler);
   response.writeHead(answer.status, { "content-type": "application/json" });
   response.end(answer.body);
 }

@@ -2,21 +2,25 @@
 import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Secret, Service } from "../../api/generated/kubernetes.ts";
 import { pluginService } from "../../api/plugin-service.ts";
-import { resources } from "../../kube/resources.ts";
+import type { ListWatch } from "../../kube/kube-client.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
-import { isKubeError, type KubeApi, type Store } from "../../ports/kube-api.ts";
+import type { KubeApi, Store } from "../../ports/kube-api.ts";
 import type { Logger } from "../../ports/logger.ts";
 import { PluginError, type PluginSession } from "../../ports/plugin.ts";
-import { type DiscoveryProblem, discoverEndpoints } from "../../rpc/discovery.ts";
+import { type DiscoveryProblem, discoverEndpoints, isPluginService } from "../../rpc/discovery.ts";
 import type { GrpcPluginPool } from "../../rpc/pool.ts";
 import type { Runnable } from "../../runtime/runnable.ts";
 import { keyOf } from "../cluster-controller.ts";
 import type { OperatorStores } from "../stores.ts";
 import { untilAborted } from "../until-aborted.ts";
+import { followEndpoints } from "./plugin-endpoints.ts";
+import { holdService, letServiceGo, referTo } from "./plugin-finalizer.ts";
 
 export interface PluginDirectoryOptions {
   api: KubeApi;
+  /** Where changes of the pods behind a plugin's Service are watched. @default - they are not */
+  source?: ListWatch;
   stores: Pick<OperatorStores, "services" | "secrets" | "clusters">;
   events: EventSink;
   clock: Clock;
@@ -45,6 +49,8 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
   /** The last problem told of each Service, so that an event comes once. */
   const told = new Map<string, string>();
   let pool: Promise<GrpcPluginPool> | undefined;
+  /** Only the leader follows changes, tells of them and wakes clusters; others look at the time of a question. */
+  let isRunning = false;
 
   /** The gRPC library stays out of memory until a plugin is asked for. */
   function openPool(): Promise<GrpcPluginPool> {
@@ -69,6 +75,7 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
     const secret = (name: string) => stores.secrets.get({ namespace: operatorNamespace, name });
     const { endpoints, problems } = discoverEndpoints({ services, secret });
     const changes = target.replaceEndpoints("services", endpoints);
+    if (!isRunning) return;
     tell(problems);
     const names = new Set([...changes.added, ...changes.changed, ...changes.removed]);
     for (const service of services) {
@@ -106,30 +113,20 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
 
   async function onService(service: Service): Promise<void> {
     if (service.metadata.namespace !== operatorNamespace || !service.metadata.labels?.[pluginService.label]) return;
-    applyServices(await openPool());
-    if (service.metadata.deletionTimestamp) await letGo(service);
+    const target = await openPool();
+    applyServices(target);
+    if (service.metadata.deletionTimestamp) await letServiceGo(options, service);
+    else if (isPluginService(service)) await holdService(options, service);
   }
 
-  /** The original operator holds a plugin's Service back until it has let go of the plugin; whoever comes after it must too. */
-  async function letGo(service: Service): Promise<void> {
-    const { namespace = "", name = "", resourceVersion, finalizers = [] } = service.metadata;
-    if (!finalizers.includes(pluginService.finalizer)) return;
-    const kept = finalizers.filter((it) => it !== pluginService.finalizer);
-    try {
-      await options.api.patch(
-        resources.services,
-        { namespace, name },
-        { type: "merge", body: { metadata: { resourceVersion, finalizers: kept } } },
-      );
-      options.events.record(referTo(service), {
-        type: "Normal",
-        reason: "PluginCleanup",
-        message: "The plugin is let go",
-      });
-    } catch (error) {
-      // Another writer was first: its event brings the Service here again.
-      if (!isKubeError(error, "conflict") && !isKubeError(error, "notFound")) throw error;
-    }
+  /** Other pods serve it now: perhaps another version, which has other abilities. */
+  async function onEndpoints(name: string): Promise<void> {
+    const service = stores.services.get({ namespace: operatorNamespace, name });
+    const plugin = service && isPluginService(service) ? service.metadata.labels?.[pluginService.label] : undefined;
+    if (!plugin) return;
+    if (pool) (await pool).refresh(plugin);
+    logger.info("Other pods serve a plugin", { pluginName: plugin, service: name });
+    wake(new Set([plugin]));
   }
 
   async function onSecret(secret: Secret): Promise<void> {
@@ -142,12 +139,23 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
     async load(names, { signal, budgetMs }) {
       if (!pool && !hasPlugins(stores.services, operatorNamespace) && !options.socketFolder) throw unknown(names);
       const target = await openPool();
+      if (!isRunning) applyServices(target);
       // A socket may have come since; a folder is not worth a watch.
       if (names.some((name) => !target.names().includes(name))) await scan(target);
       return target.load(names, { signal, ...(budgetMs === undefined ? {} : { budgetMs }) });
     },
     async run(stop) {
       const fail = (error: unknown) => logger.error("A plugin's Service could not be handled", { error });
+      isRunning = true;
+      const endpoints =
+        options.source && operatorNamespace
+          ? followEndpoints({
+              ...options,
+              source: options.source,
+              namespace: operatorNamespace,
+              onChange: (name) => void onEndpoints(name).catch(fail),
+            }).run(stop)
+          : undefined;
       const stops = [
         stores.services.subscribe(({ object }) => void onService(object).catch(fail)),
         stores.secrets.subscribe(({ object }) => void onSecret(object).catch(fail)),
@@ -156,6 +164,8 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
       for (const service of known) await onService(service).catch(fail);
       await untilAborted(stop);
       for (const each of stops) each();
+      isRunning = false;
+      await endpoints;
       await (await pool)?.close();
     },
   };
@@ -172,9 +182,4 @@ function unknown(names: readonly string[]): PluginError {
     operation: "connect",
     kind: "unknownPlugin",
   });
-}
-
-function referTo(service: Service) {
-  const { namespace = "", name = "", uid = "" } = service.metadata;
-  return { apiVersion: "v1", kind: "Service", namespace, name, uid };
 }
