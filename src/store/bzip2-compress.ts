@@ -1,4 +1,6 @@
 // One bzip2 stream out of blocks of 100 kB: small blocks keep each turn of the event loop short and cost a few per cent of size.
+// Other work has its turn between two blocks: where this runs, promises about the right to write may have to be answered.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { blockMark, combineCrc, crcStep, endMark, groupSymbols } from "./bzip2-tables.ts";
 import { sortRotations } from "./sort-rotations.ts";
 
@@ -24,7 +26,9 @@ export async function* bzip2Compress(source: AsyncIterable<Uint8Array>): AsyncGe
   for await (const chunk of source) {
     for (let at = 0; at < chunk.length; at++) {
       block.add(chunk[at] as number);
-      if (block.full) flush();
+      if (!block.full) continue;
+      flush();
+      await nextTurn();
     }
     const ready = bits.drain();
     if (ready.length > 0) yield ready;

@@ -1,4 +1,5 @@
-// Bzip2 streams, one after another, into their content.
+// Bzip2 streams, one after another, into their content; other work has its turn between two blocks.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { blockMark, combineCrc, crcStep, endMark, groupSymbols } from "./bzip2-tables.ts";
 
 const mostCodeBits = 20;
@@ -41,6 +42,7 @@ async function* readStream(bits: BitReader): AsyncGenerator<Uint8Array> {
     if (crcOf(content) !== crc) throw new Error("a bzip2 block is damaged");
     combined = combineCrc(combined, crc);
     yield content;
+    await nextTurn();
   }
 }
 

@@ -71,3 +71,27 @@ test("gzip is one member, whatever the pieces", async () => {
   const size = packed.readUInt32LE(packed.length - 4);
   expect(size).toBe(data.length);
 });
+
+test("bzip2 lets other work have its turn while it compresses and decompresses", async () => {
+  const content = Buffer.alloc(1_000_000, "some text that repeats itself, as it may. ");
+  async function* whole(bytes: Uint8Array) {
+    yield bytes;
+  }
+  const turnsDuring = async (stream: AsyncIterable<Uint8Array>) => {
+    let [turns, going] = [0, true];
+    const count = () => {
+      turns += 1;
+      if (going) setImmediate(count);
+    };
+    setImmediate(count);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    going = false;
+    return { turns, bytes: Buffer.concat(chunks) };
+  };
+  const compressed = await turnsDuring(compressArchive(whole(content), "bzip2"));
+  expect(compressed.turns).toBeGreaterThanOrEqual(9);
+  const back = await turnsDuring(decompress(whole(compressed.bytes), "bzip2"));
+  expect(back.turns).toBeGreaterThanOrEqual(9);
+  expect(back.bytes.equals(content)).toBe(true);
+});
