@@ -6,6 +6,8 @@ export interface LeaseVoters {
   voters: string[];
   /** UID of the holder's pod, so that a recreated pod of the same name is another holder. */
   holderUID: string;
+  /** Name of the instance that gave the Lease back; absent while somebody holds it. */
+  releasedBy?: string;
 }
 
 /** Reads the annotation; `undefined` when it is absent or unreadable (then the Lease alone decides). */
@@ -17,7 +19,9 @@ export function parseLeaseVoters(object: {
   try {
     const value = JSON.parse(text) as Partial<LeaseVoters>;
     if (!Array.isArray(value.voters) || typeof value.holderUID !== "string") return undefined;
-    return { voters: value.voters.filter((name) => typeof name === "string"), holderUID: value.holderUID };
+    const { holderUID, releasedBy } = value;
+    const voters = value.voters.filter((name) => typeof name === "string");
+    return { voters, holderUID, ...(typeof releasedBy === "string" ? { releasedBy } : {}) };
   } catch {
     return undefined;
   }
@@ -25,5 +29,6 @@ export function parseLeaseVoters(object: {
 
 /** Writes the annotation's text, voters sorted and unique so that equal sets give equal text. */
 export function formatLeaseVoters(value: LeaseVoters): string {
-  return JSON.stringify({ voters: [...new Set(value.voters)].sort(), holderUID: value.holderUID });
+  const { holderUID, releasedBy } = value;
+  return JSON.stringify({ voters: [...new Set(value.voters)].sort(), holderUID, releasedBy });
 }

@@ -74,7 +74,7 @@ export interface PrimaryLeaseOptions {
   tell?: (voters: readonly string[], notice: ReleaseNotice) => Promise<void>;
 }
 
-/** `former`: an earlier pod of the own name. */
+/** `former`: an earlier pod of the own name, or nobody since an instance of the own name gave it back. */
 export type LeaseHolder = "me" | "former" | "other" | "nobody";
 
 export type AcquireResult =
@@ -254,7 +254,8 @@ export class PrimaryLease {
       );
       if (this.#isOwn(lease)) return "me";
       const { holder } = readRecord(lease);
-      if (holder === "") return "nobody";
+      // Who gave it back had it last: nobody was primary after it.
+      if (holder === "") return parseLeaseVoters(lease)?.releasedBy === podName ? "former" : "nobody";
       return holder === podName ? "former" : "other";
     } catch (error) {
       logger.warning("The holder of the primary lease is not known", { error });
@@ -353,7 +354,14 @@ export class PrimaryLease {
         spec.renewTime = formatMicroTime(this.#options.clock.now());
         // The successor to be may be too young to be listed; with this write everybody's right is over anyway.
         const voters = this.#planVoters(readRecord(lease), state.cluster?.status?.targetPrimary);
-        const released = withVoters({ ...lease, spec }, { voters, holderUID: podUid });
+        const released = withVoters(
+          { ...lease, spec },
+          {
+            voters,
+            holderUID: podUid,
+            releasedBy: this.#options.podName,
+          },
+        );
         await this.#options.kube.update(resources.leases, released, { signal: AbortSignal.timeout(3_000) });
         logger.info("Released the primary lease");
         return;

@@ -12,7 +12,8 @@ import { DeclaredObjects } from "./declarative/declared-objects.ts";
 import { goArch, readExecutableHash, readPodUid } from "./identity.ts";
 import { probedHost } from "./isolation/probed-host.ts";
 import { askForPromise } from "./isolation/promise-client.ts";
-import { answerPromise } from "./isolation/promise-endpoint.ts";
+import { answerPromise, takeRelease } from "./isolation/promise-endpoint.ts";
+import { tellRelease } from "./isolation/release-client.ts";
 import { RightKeeper } from "./isolation/right-keeper.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { LocalSql } from "./local-sql.ts";
@@ -98,6 +99,7 @@ export async function runInstance(
     namespace: settings.namespace,
     clusterName: settings.clusterName,
     onRight: (right) => keeper.follow(right),
+    tell: (voters, notice) => tellRelease(context, voters, notice),
   });
   const postmaster = new Postmaster(context, host);
   let finished = false;
@@ -160,6 +162,7 @@ export async function runInstance(
       leaseReport: () => ({ ...lease.report(), backups: backups.running() }),
       update: (request, exchange) => upgrade.answer(request, exchange),
       promise: (request) => answerPromise({ context, promise: (question) => lease.promise(question) }, request),
+      release: (request) => takeRelease({ context, note: (notice) => lease.noteRelease(notice) }, request),
     }),
     { tls: settings.statusTls },
   );

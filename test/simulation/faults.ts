@@ -77,7 +77,38 @@ function outOfTouch(on: FaultTargets, until: number, cut: (primary: string) => v
   world.after(3_000 + world.between(500, 20_000), () => switchOver(on, world.pick(others).name));
 }
 
+/** A primary ends in order, can tell its peers and not the API server, comes back in the same pod, and loses touch then. */
+function endUnheard(on: FaultTargets, until: number): void {
+  const { world, managers } = on;
+  const primary = managers.find((it) => it.postgres.writable);
+  const others = managers.filter((it) => it !== primary);
+  if (!primary?.up || others.length === 0 || world.now + 25_000 > until) return;
+  const backMs = world.between(4_000, 9_000);
+  cutFor(world, world.now + backMs, "op", ["api", ...names(on)], "operator away");
+  cutFor(world, world.now + backMs / 2, primary.name, ["api"], "no API server");
+  primary.terminate("fast", "FAULT a signal");
+  world.after(backMs + world.between(0, 2_000), () =>
+    cutFor(world, until, primary.name, ["api", "op"], "out of touch"),
+  );
+  world.after(backMs + world.between(500, 8_000), () => switchOver(on, world.pick(others).name));
+}
+
 const faults: readonly Fault[] = [
+  endUnheard,
+  (on) => {
+    const who = victim(on);
+    if (who.up) who.terminate("fast", "FAULT a signal");
+  },
+  (on, until) => {
+    const who = victim(on);
+    if (!who.up) return;
+    cutFor(on.world, Math.min(until, on.world.now + 3_000), who.name, ["api"], "unknown to the API server");
+    who.terminate("fast", "FAULT its pod is deleted by force");
+    on.world.after(2_000, () => {
+      who.uid += 1;
+      who.killContainer(on.world.between(500, 5_000));
+    });
+  },
   (on, until) =>
     cutFor(on.world, until, on.world.pick(names(on)), [on.world.pick([...names(on), "api", "op"])], "line"),
   (on, until) => cutFor(on.world, until, victim(on).name, ["api"], "no API server"),

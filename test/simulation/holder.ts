@@ -1,5 +1,6 @@
 import { compileLeaseTimings, isOwnLease, type LeaseRecord, mustHandOver } from "../../src/plan/instance/lease.ts";
 import { type Grant, grantOf, type PromiseAnswer, type PromiseRequest } from "../../src/plan/instance/promise.ts";
+import type { ReleaseNotice } from "../../src/plan/instance/release-notice.ts";
 import type { PromiseRound, RightState, RightTimings, WriteRight } from "../../src/plan/instance/right-to-write.ts";
 import { adoptedRight } from "../../src/plan/instance/right-to-write.ts";
 import type { SimCluster, SimLease } from "./api-server.ts";
@@ -21,6 +22,8 @@ export class Holder {
   #ownTransitions: number | undefined;
   #epoch = 0;
   #claiming: number | undefined;
+  #told: ReleaseNotice | undefined;
+  #attempted: string[] = [];
   #busy = false;
   #nextAt = Number.NEGATIVE_INFINITY;
 
@@ -56,7 +59,12 @@ export class Holder {
 
   bindingGrant(): Grant | undefined {
     const { rules, local } = this.#manager;
-    return rules.binds(this.grant, this.record, local) ? this.grant : undefined;
+    return rules.binds(this.grant, this.record, local, this.#told) ? this.grant : undefined;
+  }
+
+  noteRelease(notice: ReleaseNotice): void {
+    this.#told = notice;
+    this.#nextAt = Number.NEGATIVE_INFINITY;
   }
 
   promise(request: PromiseRequest): PromiseAnswer {
@@ -112,7 +120,18 @@ export class Holder {
       return;
     }
     this.#held = this.#heldBefore = false;
+    this.#tellRelease();
     this.#giveBack(3, done);
+  }
+
+  #tellRelease(): void {
+    const { record } = this;
+    const { name, uid } = this.#manager;
+    if (!record || !this.#isOwn(record)) return;
+    const renewTimes = [...new Set([record.renewTime, ...this.#attempted])];
+    const notice = { cluster: "c", holder: name, holderUID: String(uid), transitions: record.transitions, renewTimes };
+    const voters = (record.voters?.voters ?? []).filter((voter) => voter !== name);
+    for (const voter of voters) this.#manager.tellPeer(voter, (peer) => peer.holder.noteRelease(notice));
   }
 
   #giveBack(attempts: number, done: () => void): void {
@@ -138,6 +157,7 @@ export class Holder {
               voters: {
                 voters: this.#planVoters(read.value, this.#manager.cluster?.target),
                 holderUID: String(this.#manager.uid),
+                releasedBy: this.#manager.name,
               },
             }),
           (written) => {
@@ -158,7 +178,8 @@ export class Holder {
         if (read.kind !== "ok") return;
         const { holder } = read.value;
         if (this.#isOwn(read.value)) done("me");
-        else done(holder === "" ? "nobody" : holder === this.#manager.name ? "former" : "other");
+        else if (holder === "") done(read.value.voters?.releasedBy === this.#manager.name ? "former" : "nobody");
+        else done(holder === this.#manager.name ? "former" : "other");
       },
     );
   }
@@ -223,6 +244,7 @@ export class Holder {
       currentPrimary: cluster?.current ?? "",
       clusterOfOne: peers.size === 0,
       promisedMs: Math.max(0, (this.bindingGrant()?.until ?? local) - local),
+      toldReleased: rules.isReleasedBy(this.#told, lease),
     });
     switch (decision.kind) {
       case "claim":
@@ -289,6 +311,7 @@ export class Holder {
       durationSeconds: 15,
       voters: { voters, holderUID: String(uid) },
     };
+    this.#attempted.push(record.renewTime);
     this.#manager.ask<SimLease>(
       3_000,
       () => api.writeLease(lease.version, record),
@@ -298,6 +321,7 @@ export class Holder {
         if (answer.kind !== "ok") return this.#failed(answer.kind === "conflict");
         this.#lease = answer.value;
         this.#claiming = undefined;
+        this.#attempted = [];
         this.#nextAt = this.#manager.local + 2_000;
         if (epoch !== this.#epoch || (isClaim && !this.#wanted && !this.#held)) {
           if (isClaim) this.#giveBack(3, () => undefined);

@@ -1,5 +1,6 @@
 import { planLease, planVoters } from "../../src/plan/instance/lease.ts";
 import { binds, isGranted, planPromise } from "../../src/plan/instance/promise.ts";
+import { isReleasedBy } from "../../src/plan/instance/release-notice.ts";
 import {
   compileRightTimings,
   deadlineOfRight,
@@ -17,6 +18,7 @@ export const realRules = {
   planVoters,
   planPromise,
   binds,
+  isReleasedBy,
   isGranted,
   compileRightTimings,
   deadlineOfRight,
@@ -52,6 +54,12 @@ export const brokenRules: Record<string, Partial<Rules>> = {
       const during = rightWhileWriting(right, write);
       return during && right && { ...during, maybeVoters: right.maybeVoters };
     },
+  },
+  "a notice of release counts for whatever its holder writes afterwards": {
+    isReleasedBy: (notice, record) =>
+      notice !== undefined && record?.holder === notice.holder && record.voters?.holderUID === notice.holderUID,
+    binds: (grant, record, now, notice) =>
+      binds(grant, record, now, notice && record && { ...notice, renewTimes: [record.renewTime] }),
   },
   "an instance that is no voter takes the lease": {
     planLease: (view) =>

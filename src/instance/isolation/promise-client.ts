@@ -5,6 +5,8 @@ import type { InstanceContext } from "../instance-context.ts";
 
 /** Path of the promises on the remote server; managers without it answer 404 and promise nothing. */
 export const promisePath = "/cnpg-ts/promise";
+/** Path of what a holder tells of its end. */
+export const releasePath = "/cnpg-ts/release";
 /** Longest answer that is read, in bytes. */
 const longestAnswer = 16_384;
 
@@ -30,8 +32,18 @@ export async function askForPromise(
   question: PromiseRequest,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const address = addressOf(context, question.voter);
-  if (!address) throw new Error(`the address of ${question.voter} is not known`);
+  return JSON.parse(await tellPeer(context, { name: question.voter, path: promisePath }, question, signal)) as unknown;
+}
+
+/** Sends a question or a message to one instance over mutual TLS; resolves with its answer. */
+export async function tellPeer(
+  context: InstanceContext,
+  to: { name: string; path: string },
+  message: unknown,
+  signal: AbortSignal,
+): Promise<string> {
+  const address = addressOf(context, to.name);
+  if (!address) throw new Error(`the address of ${to.name} is not known`);
   const { files, paths } = context;
   const read = (name: string) => files.read(`${paths.certificates}/${name}`);
   const [ca, cert, key] = await Promise.all([
@@ -40,11 +52,11 @@ export async function askForPromise(
     read("streaming_replica.key"),
   ]);
   if (!ca || !cert || !key) throw new Error("the certificates for a question to a peer are missing");
-  return JSON.parse(await post(address, { ca, cert, key }, JSON.stringify(question), signal)) as unknown;
+  return post({ ...address, path: to.path }, { ca, cert, key }, JSON.stringify(message), signal);
 }
 
 function post(
-  { host, port }: PeerAddress,
+  { host, port, path }: PeerAddress & { path: string },
   tls: { ca: string; cert: string; key: string },
   body: string,
   signal: AbortSignal,
@@ -54,7 +66,7 @@ function post(
       {
         host,
         port,
-        path: promisePath,
+        path,
         method: "POST",
         headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
         minVersion: "TLSv1.3",

@@ -5,6 +5,7 @@ import { roles } from "../../api/constants.ts";
 import { parseCertificates } from "../../pki/certificate.ts";
 import { checkChain } from "../../pki/chain.ts";
 import { type PromiseAnswer, type PromiseRequest, parsePromiseRequest } from "../../plan/instance/promise.ts";
+import { parseReleaseNotice, type ReleaseNotice } from "../../plan/instance/release-notice.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { type HttpAnswer, jsonAnswer, readBody, textAnswer } from "../web/http-answer.ts";
 
@@ -38,17 +39,36 @@ function chainOf(request: IncomingMessage): X509Certificate[] {
   return chain;
 }
 
+/** The answer to whoever is no instance of this cluster. */
+async function turnAway(context: InstanceContext, request: IncomingMessage): Promise<HttpAnswer | undefined> {
+  if (request.method !== "POST") return textAnswer(405, "POST only");
+  const chain = chainOf(request);
+  const authority = await context.files.read(`${context.paths.certificates}/client-ca.crt`);
+  const refusal = checkPeer(chain, authority, context.clock.now());
+  return refusal === null ? undefined : textAnswer(chain.length === 0 ? 401 : 403, refusal);
+}
+
+/** Takes a holder's word that its PostgreSQL is down. */
+export async function takeRelease(
+  deps: { context: InstanceContext; note: (notice: ReleaseNotice) => void },
+  request: IncomingMessage,
+): Promise<HttpAnswer> {
+  const refusal = await turnAway(deps.context, request);
+  if (refusal) return refusal;
+  const notice = parseReleaseNotice(await readBody(request));
+  if (!notice) return textAnswer(400, "the body is no notice of a release");
+  deps.note(notice);
+  return textAnswer(200, "OK");
+}
+
 /** Answers a holder that asks for a promise. Anything but an instance of this cluster is turned away. */
 export async function answerPromise(
   deps: { context: InstanceContext; promise: (request: PromiseRequest) => PromiseAnswer },
   request: IncomingMessage,
 ): Promise<HttpAnswer> {
   const { context, promise } = deps;
-  if (request.method !== "POST") return textAnswer(405, "POST only");
-  const chain = chainOf(request);
-  const authority = await context.files.read(`${context.paths.certificates}/client-ca.crt`);
-  const refusal = checkPeer(chain, authority, context.clock.now());
-  if (refusal !== null) return textAnswer(chain.length === 0 ? 401 : 403, refusal);
+  const refusal = await turnAway(context, request);
+  if (refusal) return refusal;
   const question = parsePromiseRequest(await readBody(request));
   if (!question) return textAnswer(400, "the body is no request for a promise");
   const answer = promise(question);

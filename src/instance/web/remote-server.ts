@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import type { BackupReport, LeaseReport } from "../../api/pg-status.ts";
 import type { BackupMode } from "../backup/backup-mode.ts";
 import type { InstanceContext } from "../instance-context.ts";
-import { promisePath } from "../isolation/promise-client.ts";
+import { promisePath, releasePath } from "../isolation/promise-client.ts";
 import type { StatusCollector } from "../status.ts";
 import { archivePartial } from "./archive-partial.ts";
 import { answerBackupMode } from "./backup-mode-api.ts";
@@ -28,6 +28,8 @@ export interface RemoteServerDeps {
   leaseReport: () => LeaseReport & BackupReport;
   /** Answers a holder that asks for a promise. */
   promise: (request: IncomingMessage) => Promise<HttpAnswer>;
+  /** Takes what a holder tells of its end. */
+  release: (request: IncomingMessage) => Promise<HttpAnswer>;
   /** Replaces this instance manager by the one in the body. */
   update: (request: IncomingMessage, exchange: HttpExchange) => Promise<HttpAnswer>;
 }
@@ -57,6 +59,8 @@ export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
         return jsonAnswer(200, { ...(await deps.status.collect()), cnpgTs: deps.leaseReport() });
       case promisePath:
         return deps.promise(request);
+      case releasePath:
+        return deps.release(request);
       case "/healthz":
         return deps.probes.liveness();
       case "/readyz":

@@ -1,4 +1,5 @@
 import type { LeaseRecord } from "./lease.ts";
+import { isReleasedBy, type ReleaseNotice } from "./release-notice.ts";
 
 /** What the holder of the primary Lease asks each voter while it can't renew (safety protocol §1.3). */
 export interface PromiseRequest {
@@ -95,10 +96,17 @@ export function isGranted(request: PromiseRequest, answer: unknown): boolean {
 
 /**
  * Whether a promise still binds. The release of the very record that it was given for ends it early: the holder writes
- * that after its PostgreSQL is down, and has no right from then on but by a newer record (ADR 0009).
+ * that, or tells it, after its PostgreSQL is down, and has no right from then on but by a newer record (ADR 0009, 0012).
  */
-export function binds(grant: Grant | undefined, record: LeaseRecord | undefined, now: number): grant is Grant {
+export function binds(
+  grant: Grant | undefined,
+  record: LeaseRecord | undefined,
+  now: number,
+  notice?: ReleaseNotice,
+): grant is Grant {
   if (!grant || now >= grant.until) return false;
+  const isNoticed = notice?.transitions === grant.transitions && notice.holderUID === grant.holderUID;
+  if (isNoticed && isReleasedBy(notice, record)) return false;
   const released =
     record?.holder === "" &&
     record.transitions === grant.transitions &&
