@@ -1,4 +1,5 @@
 import { backupBench, restoreBench } from "./base/base-bench.ts";
+import { replayBench } from "./base/replay-bench.ts";
 import { createBench } from "./create.ts";
 import { gapBenches } from "./gaps.ts";
 import { memoryBench } from "./memory.ts";
@@ -10,6 +11,7 @@ const benches: Readonly<Record<string, Bench>> = {
   create: createBench,
   ...gapBenches,
   memory: memoryBench,
+  replay: replayBench,
   restore: restoreBench,
   wal: walBench,
 };
