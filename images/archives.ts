@@ -156,21 +156,41 @@ async function operatorRecipe(log: (line: string) => void): Promise<Recipe> {
   return {
     name: operatorImage,
     key: hashText(await readFile(dockerfile, "utf8"), hash, version, await hashFile(certificates)),
-    async build(engine, archive) {
-      const context = join(repository, "build", "image", `operator.${randomUUID()}`);
-      try {
-        await mkdir(join(context, "etc", "ssl", "certs"), { recursive: true });
-        await cp(runtime, join(context, "runtime"), { recursive: true });
-        await copyFile(await buildLauncher(), join(context, "manager"));
-        await copyFile(certificates, join(context, "etc", "ssl", "certs", "ca-certificates.crt"));
-        // Whatever the umask was: the image's user must be able to read, and the same inputs give the same image.
-        await runCommand("chmod", ["-R", "u=rwX,go=rX", context]);
-        await engine.buildArchive({ name: operatorImage, dockerfile, context }, archive);
-      } finally {
-        await rm(context, { recursive: true, force: true });
-      }
-    },
+    build: (engine, archive) => buildOperator(engine, { name: operatorImage, runtime }, archive),
   };
+}
+
+/**
+ * Builds an operator's image around a runtime folder that differs from this checkout's, as another release would have it,
+ * and gives its archive's path; nothing of it is kept in the cache.
+ */
+export async function buildOperatorImage(
+  options: { name: string; runtime: string; archive: string },
+  log: (line: string) => void,
+): Promise<string> {
+  await ensureAptPackages(["ca-certificates"], log);
+  await buildOperator(await chooseEngine(log), options, options.archive);
+  return options.archive;
+}
+
+async function buildOperator(
+  engine: ImageEngine,
+  { name, runtime }: { name: string; runtime: string },
+  archive: string,
+): Promise<void> {
+  const dockerfile = join(repository, "images", "operator", "Dockerfile");
+  const context = join(repository, "build", "image", `operator.${randomUUID()}`);
+  try {
+    await mkdir(join(context, "etc", "ssl", "certs"), { recursive: true });
+    await cp(runtime, join(context, "runtime"), { recursive: true });
+    await copyFile(await buildLauncher(), join(context, "manager"));
+    await copyFile(certificates, join(context, "etc", "ssl", "certs", "ca-certificates.crt"));
+    // Whatever the umask was: the image's user must be able to read, and the same inputs give the same image.
+    await runCommand("chmod", ["-R", "u=rwX,go=rX", context]);
+    await engine.buildArchive({ name, dockerfile, context }, archive);
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
 }
 
 async function readDigest(archive: string): Promise<string> {
