@@ -1,5 +1,5 @@
-// The messages and services of proto/*.proto as TypeScript in src/rpc/gen, by buf with the local protobuf-es plugin: no
-// network, no remote plugin. Part of `npm run generate`.
+// The messages and services of proto/*.proto as TypeScript in src/rpc/gen, and those of the local volume driver in its own
+// folder, by buf with the local protobuf-es plugin: no network, no remote plugin. Part of `npm run generate`.
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,13 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const target = "src/rpc/gen";
+/** Folders of .proto files, and where their code goes. */
+const modules = [
+  { source: "proto", target: "src/rpc/gen" },
+  { source: "local/csi/proto", target: "local/csi/gen" },
+];
+
+type Module = (typeof modules)[number];
 
 /** A generated file that was, or is, not as it should be; `path` counts from the project's root. */
 export interface ProtoDrift {
@@ -19,10 +25,15 @@ export interface ProtoDrift {
 
 /** Generates the code of the protocol, or with `check` only compares; answers with what differed. */
 export async function generateProto(options: { check: boolean }): Promise<readonly ProtoDrift[]> {
-  const outputs = await renderProto();
-  const drift = await findProtoDrift(outputs);
+  const drift = await Promise.all(modules.map((each) => generateModule(each, options)));
+  return drift.flat();
+}
+
+async function generateModule(each: Module, options: { check: boolean }): Promise<readonly ProtoDrift[]> {
+  const outputs = await renderProto(each);
+  const drift = await findProtoDrift(each, outputs);
   if (options.check) return drift;
-  await mkdir(join(root, target), { recursive: true });
+  await mkdir(join(root, each.target), { recursive: true });
   for (const { path, problem } of drift) {
     if (problem === "left over") await rm(join(root, path));
     else await writeFile(join(root, path), outputs.get(path) ?? "");
@@ -30,8 +41,8 @@ export async function generateProto(options: { check: boolean }): Promise<readon
   return drift;
 }
 
-async function renderProto(): Promise<ReadonlyMap<string, string>> {
-  const proto = join(root, "proto");
+async function renderProto({ source, target }: Module): Promise<ReadonlyMap<string, string>> {
+  const proto = join(root, source);
   const buf = join(root, "node_modules", ".bin", "buf");
   const folder = await mkdtemp(join(tmpdir(), "proto-"));
   const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` };
@@ -55,7 +66,7 @@ async function renderProto(): Promise<ReadonlyMap<string, string>> {
   }
 }
 
-async function findProtoDrift(outputs: ReadonlyMap<string, string>): Promise<ProtoDrift[]> {
+async function findProtoDrift({ target }: Module, outputs: ReadonlyMap<string, string>): Promise<ProtoDrift[]> {
   const existing = await list(join(root, target));
   const drift: ProtoDrift[] = [];
   for (const [path, content] of outputs) {

@@ -5,6 +5,7 @@ import { enterArguments, holdsNamespaces } from "../process/namespaces.ts";
 import { tryRun } from "../process/run.ts";
 import { type Report, step } from "../terminal/progress.ts";
 import type { ClusterFolders } from "./folders.ts";
+import { thawLoopDevices, waitForLoopDevices } from "./loop-devices.ts";
 import { destroyMachine } from "./machine.ts";
 import { interruptStarter } from "./starter.ts";
 import { readState, writeState } from "./state.ts";
@@ -24,8 +25,10 @@ export async function stopCluster(folders: ClusterFolders, report: Report): Prom
     running ? "Stopping the local cluster" : "Removing what is left of the local cluster",
     "",
     async () => {
+      await thawLoopDevices(folders.root);
       if (running) await askToEnd(machine);
       await destroyMachine(folders, state);
+      await waitForLoopDevices(folders.root);
       removeSockets(folders.root);
       writeState(folders.stateFile, state);
     },

@@ -72,6 +72,8 @@ export interface NodeFolders {
   kubelet: string;
   podLogs: string;
   volumes: string;
+  /** Files that hold the volumes which can grow. */
+  loopFiles: string;
   config: string;
   cniConfig: string;
   cniAddresses: string;
@@ -88,6 +90,7 @@ export function nodeFolders(folders: ClusterFolders, node: string): NodeFolders 
     kubelet: join(root, "kubelet"),
     podLogs: join(root, "pod-logs"),
     volumes: join(root, "volumes"),
+    loopFiles: join(root, "loop-files"),
     config: join(root, "config"),
     cniConfig: join(root, "cni"),
     cniAddresses: join(root, "cni-addresses"),

@@ -1,7 +1,9 @@
+import { expandableStorageClass } from "../csi/names.ts";
 import { bucket, ensureS3Credentials, insideEndpoint } from "../object-store/local-store.ts";
 import { holdsNamespaces } from "../process/namespaces.ts";
 import { operator, quickstart } from "../quickstart/names.ts";
 import { toolPath } from "../tools/build.ts";
+import { defaultStorageClass } from "./config/storage.ts";
 import { enterControlPlane } from "./enter.ts";
 import type { ClusterFolders } from "./folders.ts";
 import { readState } from "./state.ts";
@@ -28,6 +30,8 @@ export interface ClusterInfo {
     destinationPath: string;
     serverName: string;
   } | null;
+  /** The class of volumes of claims that name none, and the one whose volumes have a real size and can grow. */
+  storageClasses: { default: string; expandable: string };
   /** Start of a command line that runs the rest where pods and Services can be reached by address and name. */
   enter: string[] | null;
 }
@@ -45,6 +49,7 @@ export function readInfo(folders: ClusterFolders): ClusterInfo {
     operatorNamespace: operator.namespace,
     quickstart: quickstart,
     s3: running && state.s3Port !== undefined ? storeInfo(folders, state.s3Port) : null,
+    storageClasses: { default: defaultStorageClass, expandable: expandableStorageClass },
     enter: running ? enterControlPlane(folders) : null,
   };
 }

@@ -24,6 +24,8 @@ export const commandPackages: Readonly<Record<string, string>> = {
   nsenter: "util-linux",
   setpriv: "util-linux",
   mount: "mount",
+  losetup: "mount",
+  "mkfs.xfs": "xfsprogs",
   flock: "util-linux",
   pkill: "procps",
   tar: "tar",

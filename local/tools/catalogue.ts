@@ -53,6 +53,19 @@ export const goTools = [
     package: "github.com/rancher/local-path-provisioner",
     about: "about 20 s",
   },
+  // Pinned to what Kubernetes is made of, and after it: only their own few packages are left to compile.
+  {
+    name: "csi-provisioner",
+    module: "csi",
+    package: "github.com/kubernetes-csi/external-provisioner/v5/cmd/csi-provisioner",
+    about: "about 20 s",
+  },
+  {
+    name: "csi-resizer",
+    module: "csi",
+    package: "github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer",
+    about: "about 10 s",
+  },
 ] as const satisfies readonly GoTool[];
 
 /** Programs that tests alone run. */

@@ -5,6 +5,8 @@ import { nodeImage, volumeProgram } from "../image/pack.ts";
 export const storageNamespace = "local-path-storage";
 /** Name of its ConfigMap. */
 export const storageConfigMap = "local-path-config";
+/** StorageClass of claims that name none. */
+export const defaultStorageClass = "standard";
 const provisionerName = "rancher.io/local-path";
 const serviceAccount = "local-path-provisioner";
 
@@ -69,7 +71,7 @@ export function storageManifests(): object[] {
     {
       apiVersion: "storage.k8s.io/v1",
       kind: "StorageClass",
-      metadata: { name: "standard", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
+      metadata: { name: defaultStorageClass, annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
       provisioner: provisionerName,
       volumeBindingMode: "WaitForFirstConsumer",
       reclaimPolicy: "Delete",

@@ -10,8 +10,10 @@ import { type NodeAddresses, network } from "../addresses.ts";
 import { componentKubeconfig } from "../certificates.ts";
 import { controllerManagerArguments, schedulerArguments } from "../config/control-plane.ts";
 import { coreDnsReady, renderCorefile } from "../config/core-dns.ts";
+import { csiManifests } from "../config/csi.ts";
 import { renderHelperPod, renderStorageConfig, storageArguments, storageManifests } from "../config/storage.ts";
 import { type ClusterFolders, nodeFolders } from "../folders.ts";
+import { startCsi } from "./csi.ts";
 import type { Daemons } from "./daemon.ts";
 import { writeIfChanged } from "./write-if-changed.ts";
 
@@ -72,6 +74,11 @@ export async function startControllers(
     }),
     startDns(folders, daemons),
     startStorage(folders, daemons, nodes),
+    startCsi(
+      folders,
+      daemons,
+      nodes.map(({ name }) => name),
+    ),
   ]);
 }
 
@@ -89,7 +96,11 @@ async function startDns(folders: ClusterFolders, daemons: Daemons): Promise<void
 }
 
 async function startStorage(folders: ClusterFolders, daemons: Daemons, nodes: readonly NodeAddresses[]): Promise<void> {
-  await kubectl(folders, ["apply", "--server-side", "--force-conflicts", "-f", "-"], list(storageManifests()));
+  await kubectl(
+    folders,
+    ["apply", "--server-side", "--force-conflicts", "-f", "-"],
+    list([...storageManifests(), ...csiManifests()]),
+  );
   const configFile = join(folders.config, "storage.json");
   const helperPodFile = join(folders.config, "helper-pod.json");
   const config = renderStorageConfig(new Map(nodes.map((node) => [node, nodeFolders(folders, node.name).volumes])));
