@@ -43,6 +43,28 @@ const refused: readonly { what: string; name: string; spec: object; says: RegExp
   },
 ];
 
+/** Other kinds, each with the words that a person reads. */
+const otherKinds: readonly { kind: string; spec: object; says: RegExp }[] = [
+  { kind: "Backup", spec: { method: "plugin" }, says: /spec\.pluginConfiguration.*cannot be empty/ },
+  { kind: "ScheduledBackup", spec: { schedule: "every day" }, says: /spec\.schedule/ },
+  {
+    kind: "Database",
+    spec: { name: "app", owner: "app", schemas: [{ name: "one" }, { name: "one" }] },
+    says: /spec\.schemas\[1\]\.name.*Duplicate value/,
+  },
+  {
+    kind: "Pooler",
+    spec: { pgbouncer: { parameters: { listen_port: "1" } } },
+    says: /Invalid or reserved parameter/,
+  },
+  { kind: "DatabaseRole", spec: { name: "pg_writer" }, says: /role names starting with pg_ are reserved/ },
+  {
+    kind: "Publication",
+    spec: { dbname: "app", name: "p", target: { allTables: true, objects: [{ tablesInSchema: "public" }] } },
+    says: /allTables and objects are mutually exclusive/,
+  },
+];
+
 describe("bad input", () => {
   let bystander: TestCluster;
 
@@ -56,6 +78,35 @@ describe("bad input", () => {
 
   test.each(refused)("$what is refused with the field and the rule", async ({ name, spec, says }) => {
     await expect(apply(clusterObject(bystander.namespace, name, spec))).rejects.toThrow(says);
+  });
+
+  test.each(otherKinds)("a wrong $kind is refused with the field and the rule", async ({ kind, spec, says }) => {
+    const object = {
+      apiVersion: "postgresql.cnpg.io/v1",
+      kind,
+      metadata: { name: "wrong", namespace: bystander.namespace },
+      spec: { cluster: { name: "bystander" }, ...spec },
+    };
+    await expect(apply(object)).rejects.toThrow(says);
+  });
+
+  test("a field that does not exist is refused by its name", async () => {
+    const object = clusterObject(bystander.namespace, "unknown", { instancse: 3 });
+    await expect(apply(object)).rejects.toThrow(/unknown field "spec\.instancse"/);
+  });
+
+  test("several clusters whose catalog is missing are each told, and disturb nobody", async () => {
+    const catalog = { apiGroup: "postgresql.cnpg.io", kind: "ImageCatalog", name: "absent", major: 17 };
+    const names = ["lost-one", "lost-two", "lost-three"];
+    for (const name of names) {
+      await apply(clusterObject(bystander.namespace, name, { imageName: undefined, imageCatalogRef: catalog }));
+    }
+    const phaseOf = (name: string) =>
+      kubectl(["get", "cluster", name, "-n", bystander.namespace, "-o", "jsonpath={.status.phase}"]);
+    for (const name of names) {
+      await waitFor(`phase of ${name}`, 60_000, async () => (await phaseOf(name)) === phases.imageCatalogError);
+    }
+    await bystander.healthy(1);
   });
 
   test("an image that does not exist leaves a clear phase and disturbs nobody", async () => {
