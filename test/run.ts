@@ -76,8 +76,11 @@ function clusterTests(): string[] {
 /** Brings the local Kubernetes up when it is not running, and takes it down again afterwards in that case. */
 async function e2e(): Promise<Outcome> {
   const info = spawnSync(node, ["--import", "tsx", "local/info.ts"], { encoding: "utf8" });
-  const running = info.status === 0 && (JSON.parse(info.stdout) as { running?: boolean }).running === true;
-  const started = await run(node, ["--import", "tsx", "local/start.ts", "--no-quickstart"]);
+  const known = info.status === 0 ? (JSON.parse(info.stdout) as { running?: boolean; nodes?: number }) : {};
+  const running = known.running === true;
+  // Nodes are lost and cut off in these tests. A cluster that has more keeps them.
+  const nodes = String(Math.max(3, known.nodes ?? 0));
+  const started = await run(node, ["--import", "tsx", "local/start.ts", "--no-quickstart", "--nodes", nodes]);
   const outcome = started === 0 ? await tests(clusterTests(), 1, 600)() : { passed: 0, failed: 1 };
   if (!running && (await run(node, ["--import", "tsx", "local/stop.ts"])) !== 0) outcome.failed += 1;
   return outcome;

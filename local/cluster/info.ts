@@ -15,6 +15,8 @@ export interface ClusterInfo {
   kubeconfig: string;
   /** Address of the API server on this machine. */
   server: string | null;
+  /** How many nodes it has, or is to have at its next start. */
+  nodes: number;
   kubectl: string;
   stateFolder: string;
   logs: string;
@@ -43,6 +45,7 @@ export function readInfo(folders: ClusterFolders): ClusterInfo {
     running,
     kubeconfig: folders.kubeconfig,
     server: running && state.apiPort !== undefined ? `https://127.0.0.1:${state.apiPort}` : null,
+    nodes: state.nodes,
     kubectl: toolPath("kubectl"),
     stateFolder: folders.root,
     logs: folders.logs,

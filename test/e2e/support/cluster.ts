@@ -15,6 +15,8 @@ export interface TestCluster {
   sql(instance: string, statement: string, database?: string): Promise<string>;
   /** Runs SQL through the read-write Service as the application user, from inside an instance pod. */
   sqlThroughService(fromInstance: string, statement: string): Promise<string>;
+  /** Asks for another primary as upstream's kubectl plugin does, and waits until it is the primary. */
+  switchOver(target: string): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -104,6 +106,17 @@ function handle(namespace: string, name: string): TestCluster {
       const uri = Buffer.from(secret?.data["uri"] ?? "", "base64").toString();
       const args = ["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", `${uri}?connect_timeout=3`, "-c", statement];
       return (await exec(fromInstance, args)).trim();
+    },
+    switchOver: async (target) => {
+      const status = {
+        targetPrimary: target,
+        targetPrimaryTimestamp: new Date().toISOString(),
+        phase: phases.switchover,
+        phaseReason: `Switching over to ${target}`,
+      };
+      const where = ["cluster", name, "-n", namespace, "--subresource=status", "--type=merge"];
+      await kubectl(["patch", ...where, "-p", JSON.stringify({ status })]);
+      await waitFor(`${target} to be primary`, 90_000, async () => (await get()).status?.currentPrimary === target);
     },
     remove: async () => {
       await kubectl(["delete", "namespace", namespace, "--wait=false", "--ignore-not-found"]);

@@ -13,16 +13,17 @@ export interface Writer {
 
 // The address is given as a number: a lost packet to the cluster's DNS costs five seconds and says nothing of PostgreSQL.
 // Numbers start at the time of day, so that a second writer on the same cluster never meets the first one's rows.
+// A peer that is gone without a word is given up after two seconds.
 const prologue = `
-URI="$URI?connect_timeout=1&hostaddr=$ADDRESS"
+URI="$URI?connect_timeout=1&tcp_user_timeout=2000&hostaddr=$ADDRESS"
 psql "$URI" -X -q -c 'create table if not exists writes (id bigint primary key)' || true
-i=$((EPOCHSECONDS * 10000))
+i=\${FIRST:-$((EPOCHSECONDS * 10000))}
 `;
 
 const manySessions = `${prologue}
 while true; do
   i=$((i+1))
-  if psql "$URI" -X -q -v ON_ERROR_STOP=1 -c "insert into writes values ($i)" 2>/dev/null; then
+  if timeout -s KILL 5 psql "$URI" -X -q -v ON_ERROR_STOP=1 -c "insert into writes values ($i)" 2>/dev/null; then
     echo "ok $i $EPOCHREALTIME"
   else
     sleep 0.02
@@ -46,11 +47,17 @@ export interface WriterOptions {
   readonly address?: string;
   /** Keeps one session for all rows instead of one for each; the writer falls silent when it breaks. @default false */
   readonly oneSession?: boolean;
+  /** Node to run on. @default - any */
+  readonly node?: string;
+  /** Name of its pod; each of several writers of a cluster needs its own. @default "writer" */
+  readonly name?: string;
+  /** Number of the first row, when several writers insert. @default - by the time of day */
+  readonly firstRow?: number;
 }
 
 /** Starts the writer and waits for its first acknowledged row. */
 export async function startWriter(cluster: TestCluster, options: WriterOptions = {}): Promise<Writer> {
-  const name = "writer";
+  const name = options.name ?? "writer";
   const service = await getObject<{ spec: { clusterIP: string } }>(cluster.namespace, "service", `${cluster.name}-rw`);
   const remove = () =>
     kubectl(["delete", "pod", name, "-n", cluster.namespace, "--grace-period=0", "--force", "--ignore-not-found"]);
@@ -62,6 +69,9 @@ export async function startWriter(cluster: TestCluster, options: WriterOptions =
     metadata: { name, namespace: cluster.namespace },
     spec: {
       terminationGracePeriodSeconds: 0,
+      ...(options.node === undefined ? {} : { nodeName: options.node }),
+      // On a node that is lost it stays where it is.
+      tolerations: [{ operator: "Exists" }],
       containers: [
         {
           name: "writer",
@@ -71,6 +81,7 @@ export async function startWriter(cluster: TestCluster, options: WriterOptions =
           env: [
             { name: "URI", valueFrom: { secretKeyRef: { name: `${cluster.name}-app`, key: "uri" } } },
             { name: "ADDRESS", value: options.address ?? service?.spec.clusterIP },
+            { name: "FIRST", value: String(options.firstRow ?? "") },
           ],
         },
       ],
