@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type ManagerArchive, openManagerArchive, readManagerManifest } from "../store/manager-archive.ts";
+import {
+  type ManagerArchive,
+  openManagerArchive,
+  readFileSlowly,
+  readManagerManifest,
+} from "../store/manager-archive.ts";
 
 /** What the operator hands to instances, as the status of each cluster tells it. */
 export interface ManagerFiles {
@@ -59,7 +63,7 @@ export async function readManagerFiles(places: ManagerPlaces): Promise<ManagerFi
 
 async function openFile(path: string): Promise<ManagerArchive> {
   const { size } = await stat(path);
-  return { size, read: () => createReadStream(path, { highWaterMark: 256 * 1024 }) };
+  return { size, read: () => readFileSlowly(path) };
 }
 
 async function listArchives(folder: string): Promise<Map<string, string>> {
@@ -75,6 +79,6 @@ async function listArchives(folder: string): Promise<Map<string, string>> {
 
 async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  for await (const chunk of readFileSlowly(path)) hash.update(chunk);
   return hash.digest("hex");
 }

@@ -45,7 +45,7 @@ export interface ManagerUploadsOptions {
 }
 
 /** How many instances are sent a manager at the same time; each stream is as fast as the network. */
-const lanes = 3;
+const lanes = 2;
 /** A pod that was not heard of for so long is forgotten, in milliseconds. */
 const keepMs = 3_600_000;
 

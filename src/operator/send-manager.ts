@@ -1,6 +1,5 @@
+import type { ClientRequest } from "node:http";
 import { request } from "node:https";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { ports } from "../api/constants.ts";
 import type { ManagerArchive } from "../store/manager-archive.ts";
 import type { OperatorIdentity } from "./operator-identity.ts";
@@ -52,9 +51,7 @@ export function sendManager(options: SendOptions): Promise<SendOutcome> {
     });
     call.setTimeout(idleMs, () => call.destroy(new Error(`the instance was silent for ${idleMs / 1_000} s`)));
     call.on("continue", () => {
-      pipeline(Readable.from(archive.read(), { objectMode: false, highWaterMark: 256 * 1024 }), call).catch((error) =>
-        call.destroy(error),
-      );
+      writeAll(archive, call).catch((error) => call.destroy(error));
     });
     call.on("finish", () => {
       complete = true;
@@ -74,6 +71,15 @@ export function sendManager(options: SendOptions): Promise<SendOutcome> {
     });
     call.flushHeaders();
   });
+}
+
+/** One piece at a time, each of which is on its way before the next is read. */
+async function writeAll(archive: ManagerArchive, call: ClientRequest): Promise<void> {
+  for await (const piece of archive.read()) {
+    if (call.destroyed) return;
+    await new Promise<void>((resolve, reject) => call.write(piece, (error) => (error ? reject(error) : resolve())));
+  }
+  call.end();
 }
 
 /** A connection that ends after all was sent is how an instance says that it takes over. */

@@ -1,8 +1,7 @@
 // One stream that holds a whole instance manager: launcher, node, its libraries and the programs. Its SHA-256 is the hash
 // that instances report and that clusters list, so every release packs it byte for byte the same way.
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { formatTarHeader, tarEnd, tarPadding } from "../barman/tar-header.ts";
 
@@ -19,6 +18,7 @@ export interface ManagerRelease {
 export interface ManagerArchive {
   /** Length of the stream in bytes. */
   size: number;
+  /** Each piece holds good until the next one is asked for: a small memory serves the whole stream. */
   read(): AsyncIterable<Uint8Array>;
 }
 
@@ -28,7 +28,7 @@ export const runtimePrefix = "runtime/";
 /** Says the archive's own hash, so it can't be part of it; whoever unpacks the archive writes it. */
 export const manifestName = "manifest.json";
 
-const chunkBytes = 256 * 1024;
+const chunkBytes = 128 * 1024;
 
 type Entry = { name: string; mode: number; size: number } & ({ text: Uint8Array } | { path: string });
 
@@ -103,9 +103,24 @@ async function* stream(entries: readonly Entry[], length: number): AsyncGenerato
 
 async function* readExactly(path: string, size: number): AsyncGenerator<Uint8Array> {
   let length = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) {
-    length += (chunk as Buffer).length;
-    yield chunk as Buffer;
+  for await (const chunk of readFileSlowly(path)) {
+    length += chunk.length;
+    yield chunk;
   }
   if (length !== size) throw new Error(`${path} changed while it was read: ${length} bytes instead of ${size}`);
+}
+
+/** Reads a file through one buffer: a piece holds good until the next one is asked for. */
+export async function* readFileSlowly(path: string): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafeSlow(chunkBytes);
+  const file = await open(path, "r");
+  try {
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
 }

@@ -36,7 +36,7 @@ async function install(folder: string, version: string): Promise<Release> {
     release: { version, arch },
   });
   const parts: Uint8Array[] = [];
-  for await (const part of packed.read()) parts.push(part);
+  for await (const part of packed.read()) parts.push(Buffer.from(part));
   const archive = Buffer.concat(parts);
   const hash = createHash("sha256").update(archive).digest("hex");
   writeFileSync(join(runtime, "manifest.json"), JSON.stringify({ version, arch, hash }));

@@ -37,7 +37,7 @@ const pack = () =>
 
 async function bytesOf(archive: { read(): AsyncIterable<Uint8Array> }): Promise<Buffer> {
   const parts: Uint8Array[] = [];
-  for await (const chunk of archive.read()) parts.push(chunk);
+  for await (const chunk of archive.read()) parts.push(Buffer.from(chunk));
   return Buffer.concat(parts);
 }
 
