@@ -13,6 +13,7 @@ import {
   type LeaseRecord,
   type LeaseTimings,
   mustHandOver,
+  mustRelist,
   planLease,
   planVoters,
 } from "../plan/instance/lease.ts";
@@ -113,6 +114,8 @@ export class PrimaryLease {
   /** When holder and renew time were first seen as they are now. */
   #seen: { key: string; at: number } | undefined;
   #wanted = false;
+  /** It is wanted only to be given back with another list of voters. */
+  #relisting = false;
   #idleLook = new AbortController();
   #held = false;
   #heldBefore = false;
@@ -289,6 +292,7 @@ export class PrimaryLease {
     // A look that is under way for curiosity's sake must not hold up the one that counts.
     if (!this.#wanted) this.#idleLook.abort();
     this.#wanted = true;
+    this.#relisting = false;
     if (this.held) return { kind: "held" };
     this.#lastRefusal = "";
     const limitMs = this.timings.leaseDurationMs + 3 * this.timings.retryPeriodMs;
@@ -306,6 +310,7 @@ export class PrimaryLease {
   /** Gives the lease back; call it only when PostgreSQL is down. Never fails: what can't be told expires by itself. */
   async release(): Promise<void> {
     this.#wanted = false;
+    this.#relisting = false;
     this.#epoch += 1;
     this.#right = undefined;
     this.#options.onRight?.(undefined);
@@ -362,7 +367,8 @@ export class PrimaryLease {
             releasedBy: this.#options.podName,
           },
         );
-        await this.#options.kube.update(resources.leases, released, { signal: AbortSignal.timeout(3_000) });
+        const limit = AbortSignal.timeout(3_000);
+        this.#notice(readRecord(await this.#options.kube.update(resources.leases, released, { signal: limit })));
         logger.info("Released the primary lease");
         return;
       } catch (error) {
@@ -567,6 +573,10 @@ export class PrimaryLease {
     this.#lease = written;
     this.#claiming = undefined;
     this.#attempted = [];
+    if (isClaim && this.#relisting) {
+      this.#relisting = false;
+      this.#wanted = false;
+    }
     if (epoch !== this.#epoch || (isClaim && !this.#wanted && !this.#held)) {
       // Nobody waits for it any more; kept, it would keep everyone else from being primary.
       if (isClaim) await this.#giveBack();
@@ -600,9 +610,18 @@ export class PrimaryLease {
       // Once it is held, it is given back with the successor on the list.
       this.#wanted = true;
       this.#wake?.();
+    } else if (record && this.#mustRelist(record, currentPrimary, successor)) {
+      this.#relisting = true;
+      this.#wanted = true;
+      this.#wake?.();
     } else if (this.#wanted) {
       await this.release();
     }
+  }
+
+  #mustRelist(record: LeaseRecord, currentPrimary: string, targetPrimary: string): boolean {
+    const voters = this.#planVoters(record);
+    return mustRelist({ me: this.#options.podName, record, currentPrimary, targetPrimary, voters });
   }
 
   #changed(): void {

@@ -121,6 +121,20 @@ export function mustHandOver(
   return voters.includes(me) && targetPrimary !== "" && !voters.includes(targetPrimary);
 }
 
+/**
+ * Whether the designated primary of a replica cluster, where nobody holds the Lease, has to take it in order to give it back with
+ * another list: else every voter could leave the cluster in time, and nobody could be promoted.
+ */
+export function mustRelist(
+  view: Pick<LeaseView, "me" | "record" | "currentPrimary"> & { targetPrimary: string; voters: readonly string[] },
+): boolean {
+  const { me, record, currentPrimary, targetPrimary } = view;
+  if (currentPrimary !== me || targetPrimary !== me) return false;
+  const listed = record.voters?.voters ?? [];
+  if (record.holder !== "" || record.transitions === 0 || !listed.includes(me)) return false;
+  return [...listed].sort().join() !== [...view.voters].sort().join();
+}
+
 /** What the list of voters is to be, as the holder writes it. */
 export function planVoters(view: {
   me: string;
