@@ -1,3 +1,4 @@
+import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { planRewind } from "../../plan/instance/rewind.ts";
 import { type ControlData, shutDownStates } from "../../postgres/control-data.ts";
@@ -20,13 +21,13 @@ async function becomeStandby(context: InstanceContext, cluster: Cluster): Promis
 }
 
 /** Waits until the new primary answers and could serve as the source of a rewind. */
-async function waitForPrimary(context: InstanceContext, signal: AbortSignal): Promise<void> {
+async function waitForPrimary(context: InstanceContext, cluster: Cluster, signal: AbortSignal): Promise<void> {
   const { settings, logger, clock } = context;
   const source = { host: settings.primaryHost, port: settings.primaryPort, signal };
   for (let attempt = 1; ; attempt += 1) {
     signal.throwIfAborted();
     try {
-      if (await isSettledPrimary(context, source)) return;
+      if (await isSettledPrimary(context, { ...source, follows: isReplicaCluster(cluster) })) return;
       if (attempt % 20 === 1) logger.info("Waiting for the new primary to settle", { host: source.host });
     } catch (error) {
       if (attempt % 20 === 1) logger.info("Waiting for the new primary to answer", { host: source.host, error });
@@ -81,7 +82,7 @@ async function needsRewind(
 /** Brings the folder to a point of the new primary's history; true when it is a standby's already. */
 async function joinHistory(context: InstanceContext, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
   const { data, files, paths, settings, logger } = context;
-  await waitForPrimary(context, signal);
+  await waitForPrimary(context, cluster, signal);
   await files.remove(paths.postmasterPid);
   await setAutoConfMode(context, true);
   // pg_rewind and its recovery read restore_command from here.

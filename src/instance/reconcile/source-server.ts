@@ -75,7 +75,11 @@ export async function identifyServer(
  * Whether the server is out of recovery and its control file shows the timeline it writes. Before its first checkpoint after a
  * promotion it does not, and pg_rewind would take the old timeline for the current one.
  */
-export async function isSettledPrimary(context: InstanceContext, options: SourceOptions): Promise<boolean> {
+export async function isSettledPrimary(
+  context: InstanceContext,
+  /** `follows`: it is the designated primary of a replica cluster, which stays in recovery. */
+  options: SourceOptions & { follows?: boolean },
+): Promise<boolean> {
   const session = await connect(context, options, false);
   try {
     const [row] = await session.query(
@@ -84,6 +88,7 @@ export async function isSettledPrimary(context: InstanceContext, options: Source
                    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int END AS writing,
               (SELECT timeline_id FROM pg_control_checkpoint()) AS recorded`,
     );
+    if (row?.["recovering"] === true) return options.follows ?? false;
     return row?.["recovering"] === false && row["writing"] === row["recorded"];
   } finally {
     await session.close();

@@ -122,6 +122,9 @@ export function planRole(view: RoleView): RoleDecision {
   if (view.rewound && !view.running) return { kind: "demote", rewind: false, reason: "the folder was rewound before" };
   if (view.rewindUnfinished && !view.running) return planHalfRewound(view, isTarget);
   if (view.replicaCluster) {
+    // Who was no primary any more when the cluster changed may have what its successor lacks.
+    const isOld = view.current !== "" && view.current !== view.me && !isTarget;
+    if (!view.running && isOld) return planOldPrimary(view);
     if (!view.running) return { kind: "demote", rewind: false, reason: "the cluster became a replica cluster" };
     if (isTarget) return { kind: "wait", reason: "the cluster became a replica cluster; waiting to be fenced" };
   }

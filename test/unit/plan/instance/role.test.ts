@@ -85,6 +85,21 @@ const table: [string, Partial<RoleView>, Partial<RoleDecision>][] = [
   ["current primary with a standby's data", { dataRole: "standby" }, { kind: "promote", waitForReceiver: false }],
   ["designated primary", { dataRole: "standby", replicaCluster: true }, { kind: "standby", designated: true }],
   ["became a replica cluster", { replicaCluster: true }, { kind: "demote", rewind: false }],
+  [
+    "an old primary in what is a replica cluster by now",
+    { replicaCluster: true, current: "c-2", target: other },
+    { kind: "demote", rewind: true },
+  ],
+  [
+    "an old primary in what is a replica cluster by now, without a designated primary yet",
+    { replicaCluster: true, current: "c-3", target: other },
+    { kind: "waitForPrimary" },
+  ],
+  [
+    "an old primary that is to be the designated one",
+    { replicaCluster: true, current: "c-2" },
+    { kind: "demote", rewind: false },
+  ],
   ["became a replica cluster, running", { replicaCluster: true, running: true }, { kind: "wait" }],
 ];
 
