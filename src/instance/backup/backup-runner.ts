@@ -27,6 +27,7 @@ import type { InTreeWal } from "../wal/wal-sources.ts";
 import { type HttpAnswer, textAnswer } from "../web/http-answer.ts";
 import { waitForArchiving } from "./archiving-ready.ts";
 import { BackupRecord } from "./backup-record.ts";
+import { announceFirstRequired } from "./first-required.ts";
 import { runPluginBackup } from "./plugin-run.ts";
 
 export interface BackupRunnerDeps {
@@ -186,6 +187,7 @@ export class BackupRunner {
         lastSuccessfulBackupMs: stoppedAtMs,
       });
     }, this.#newsSignal());
+    await announceFirstRequired(context, this.#deps.plugins, this.#newsSignal());
   }
 
   #newsSignal(): AbortSignal {

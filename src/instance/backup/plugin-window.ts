@@ -5,8 +5,11 @@ import { instancePlugins } from "../plugins/instance-plugins.ts";
 import type { PodPlugins } from "../plugins/pod-plugins.ts";
 import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
 import { withType } from "../wal/archive-file.ts";
+import { announceFirstRequired } from "./first-required.ts";
 
 const everyMs = 60_000;
+/** Every so many looks the plugin hears what its retention has to spare; listing the Backups costs more than the look. */
+const announceEvery = 10;
 const callLimitMs = 5_000;
 
 /** Keeps the Cluster's record of what can be restored true to the plugin's archive; the current primary's work. */
@@ -16,11 +19,15 @@ export async function followPluginWindow(
   status: Pick<ClusterStatusWriter, "update">,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
+  for (let look = 0; !signal.aborted; look++) {
     await context.clock.sleep(everyMs, signal).catch(() => undefined);
     if (signal.aborted) return;
     await refreshPluginWindow(context, plugins, status, signal).catch((error: unknown) =>
       context.logger.debug("The plugin could not be asked what its archive can restore", { error }),
+    );
+    if (look % announceEvery !== 0) continue;
+    await announceFirstRequired(context, plugins, signal).catch((error: unknown) =>
+      context.logger.debug("The plugin could not be told which WAL is needed", { error }),
     );
   }
 }

@@ -23,6 +23,8 @@ let hold: Promise<void> | undefined;
 let held = 0;
 let endWal = "";
 const checks: (boolean | undefined)[] = [];
+/** What the plugin was told that the oldest backup needs. */
+const required: string[] = [];
 
 const services: PluginServices = {
   wal: {
@@ -39,6 +41,7 @@ const services: PluginServices = {
       if (!existsSync(path)) throw new StatusError("NOT_FOUND", `${sourceWalName} is not here`);
       copyFileSync(path, destinationFileName);
     },
+    setFirstRequired: ({ firstRequiredWal }) => void required.push(firstRequiredWal),
     status: () => ({
       firstWal: "000000010000000000000001",
       lastWal: "000000010000000000000002",
@@ -248,6 +251,9 @@ test("a plugin's backup is complete only when its last segment is archived", asy
     return read.status?.lastSuccessfulBackup === "2026-01-01T00:01:00Z" && read;
   });
   expect(cluster.status?.lastSuccessfulBackupByMethod).toEqual({ plugin: "2026-01-01T00:01:00Z" });
+  // And the plugin hears what its retention has to spare.
+  await until("the announcement", async () => required.length > 0);
+  expect(required).toEqual([endWal]);
 });
 
 test("the plugin's settings are in the configuration, its metrics among the others", async () => {
