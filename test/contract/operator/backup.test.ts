@@ -318,3 +318,28 @@ describe("a ScheduledBackup", () => {
     expect(await children("never")).toEqual([]);
   });
 });
+
+describe("a Backup on the primary", () => {
+  it("begins anew on the next one after a switchover, and the old one cannot end it", async () => {
+    await scene.waitHealthy("c", 2, 60_000);
+    await create("primary", { target: "primary" });
+    await eventually(() => timesAsked("primary")).toBe(1);
+    expect(asked[0]?.target.pod).toBe("c-1");
+    await scene.patchStatus("c", { targetPrimary: "c-2", targetPrimaryTimestamp: new Date().toISOString() });
+    await eventually(async () => (await status("primary"))?.instanceID?.podName).toBe("c-2");
+    await eventually(() => timesAsked("primary")).toBe(2);
+    expect(asked[1]?.target.pod).toBe("c-2");
+    await eventually(() => reasons("primary")).toContain("ReStarting");
+    await setStatus("primary", { phase: "completed" });
+  });
+
+  it("fails when the primary changes while its data is copied", async () => {
+    await scene.waitHealthy("c", 2, 60_000);
+    await create("copying", { target: "primary" });
+    await eventually(() => phase("copying")).toBe("started");
+    await setStatus("copying", { phase: "running" });
+    await scene.patchStatus("c", { targetPrimary: "c-1", targetPrimaryTimestamp: new Date().toISOString() });
+    await eventually(() => phase("copying")).toBe("failed");
+    expect((await status("copying"))?.error).toContain("c-2 is not the primary any more");
+  });
+});
