@@ -111,8 +111,7 @@ describe("two clusters that take turns", () => {
     await handOver(west, east);
     await east.sql(await east.primary(), "insert into turns values (2002)");
     await follows(west, 2002);
-    const { status } = await east.get();
-    expect(status?.timelineID).toBe(3);
-    expect(status).not.toHaveProperty("demotionToken");
+    await waitFor("the third timeline", 60_000, async () => (await east.get()).status?.timelineID === 3, explain);
+    expect((await east.get()).status).not.toHaveProperty("demotionToken");
   });
 });

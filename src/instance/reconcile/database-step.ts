@@ -89,6 +89,11 @@ export class DatabaseStep {
     return rows.length > 0;
   }
 
+  /** Call it before the files of the instance are written. */
+  async beforeFiles(cluster: Cluster, signal: AbortSignal): Promise<void> {
+    await this.#quorum.announce(cluster, signal);
+  }
+
   async #reconcileStandby(cluster: Cluster, isCurrent: boolean): Promise<number> {
     // The designated primary of a replica cluster serves the standbys as a primary would.
     const retry =

@@ -7,9 +7,17 @@ import { patchStatus } from "../../kube/patch-status.ts";
 import { resources } from "../../kube/resources.ts";
 import { planFailoverQuorum } from "../../plan/instance/failover-quorum.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
-import { parseSynchronousMetadata } from "../../postgres/synchronous.ts";
+import { formatSettings } from "../../postgres/configuration.ts";
+import {
+  formatSynchronousMetadata,
+  parseSynchronousMetadata,
+  planSynchronousStandbys,
+} from "../../postgres/synchronous.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import type { LocalSql } from "../local-sql.ts";
+
+/** Setting in which PostgreSQL keeps the list for us. */
+const metadataSetting = "cnpg.synchronous_standby_names_metadata";
 
 function isActive(cluster: Cluster): boolean {
   const synchronous = cluster.spec.postgresql?.synchronous;
@@ -31,6 +39,22 @@ export class FailoverQuorumStep {
     return { me, settledPrimary: currentPrimary === me && targetPrimary === me, active: isActive(cluster) };
   }
 
+  /**
+   * Before files are written that name other standbys: from then on PostgreSQL may load them at any moment, by a restart of its own
+   * for one, and no record is true until it was asked.
+   */
+  async announce(cluster: Cluster, signal: AbortSignal): Promise<void> {
+    const { settledPrimary, active } = this.#view(cluster);
+    if (!settledPrimary || !active) return;
+    const standbys = planSynchronousStandbys(cluster);
+    const text = (await this.#context.files.read(this.#context.paths.customConf)) ?? "";
+    const written = text.split("\n").find((line) => line.startsWith(`${metadataSetting} = `)) ?? "";
+    const wanted = standbys
+      ? formatSettings(new Map([[metadataSetting, formatSynchronousMetadata(standbys)]])).trimEnd()
+      : "";
+    if (written !== wanted) await this.clear(cluster, signal);
+  }
+
   /** Before a reload: until the new list is loaded nobody can tell which standbys are safe. */
   async clear(cluster: Cluster, signal: AbortSignal): Promise<void> {
     const wanted = planFailoverQuorum({ ...this.#view(cluster), loaded: undefined });
@@ -40,7 +64,7 @@ export class FailoverQuorumStep {
   async update(cluster: Cluster, sql: LocalSql, signal: AbortSignal): Promise<void> {
     const view = this.#view(cluster);
     if (!view.settledPrimary || !view.active) return;
-    const row = await sql.one("SELECT current_setting('cnpg.synchronous_standby_names_metadata', true) AS metadata");
+    const row = await sql.one(`SELECT current_setting('${metadataSetting}', true) AS metadata`);
     const loaded = parseSynchronousMetadata(String(row["metadata"] ?? ""));
     const wanted = planFailoverQuorum({ ...view, loaded });
     if (wanted) await this.#write(wanted, signal);

@@ -201,6 +201,7 @@ export class Reconciler {
     { forStart, signal }: { forStart: boolean; signal: AbortSignal },
   ): Promise<({ kind: "done" } & FilesResult) | { kind: "diskFull"; error: unknown }> {
     const { context, secrets } = this.#options;
+    await this.#database.beforeFiles(cluster, signal);
     try {
       const result = await refreshFiles(context, cluster, secrets, { beforeFirstStart: forStart, signal });
       this.onFilesRefreshed();

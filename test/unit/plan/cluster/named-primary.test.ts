@@ -6,7 +6,7 @@ import type { ObservedCluster } from "../../../../src/plan/cluster/observed.ts";
 import { planBeforeStatusCalls } from "../../../../src/plan/cluster/plan-cluster.ts";
 import { aHealthyCluster, answered, aStatus, healthyStatus, now, plan, withPods } from "./fixtures.ts";
 
-function leaseOf(observed: ObservedCluster, spec: Lease["spec"], voters?: string[]): Lease {
+function leaseOf(observed: ObservedCluster, spec: NonNullable<Lease["spec"]>, voters?: string[]): Lease {
   const { lease } = observed;
   if (!lease) throw new Error("the fixture has a lease");
   const marks = voters ? { [annotations.leaseVoters]: formatLeaseVoters({ voters, holderUID: "u" }) } : {};
@@ -14,7 +14,10 @@ function leaseOf(observed: ObservedCluster, spec: Lease["spec"], voters?: string
 }
 
 /** `c-1`, the primary, is gone; a person names `c-3`. */
-function lost(lease: { spec?: Lease["spec"]; voters?: string[] }, status: { targetPrimary?: string } = {}) {
+function lost(
+  lease: { spec?: NonNullable<Lease["spec"]>; voters?: string[] },
+  status: { targetPrimary?: string } = {},
+) {
   const { cluster, observed } = aHealthyCluster();
   const pods = observed.pods.slice(1);
   return {
