@@ -16,9 +16,10 @@ import { findPluginError, type PluginError } from "../ports/plugin.ts";
 import { type ReconcileResult, TerminalError } from "../runtime/controller.ts";
 import type { AdmissionGuard } from "./admission-guard.ts";
 import { releaseDeletedCluster } from "./deleted-cluster.ts";
-import { type ExecutorOptions, executeActions, NotOwnedError, targetOf } from "./execute.ts";
+import { type ExecutorOptions, executeActions, targetOf } from "./execute.ts";
 import { type ClusterObserver, matchAnswers } from "./observe.ts";
 import type { ClusterPlugins } from "./plugins/without-plugins.ts";
+import { NotOwnedError } from "./refusal.ts";
 import type { DemotedPrimary } from "./replica-transition.ts";
 
 export interface ClusterReconcilerOptions extends ExecutorOptions {

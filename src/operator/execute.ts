@@ -28,6 +28,7 @@ import { executeCertificate } from "./execute-certificate.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { ManagerUploads } from "./manager-uploads.ts";
 import type { ClusterPlugins } from "./plugins/without-plugins.ts";
+import { factsOf, isRefusal, makesSurrounding, NotOwnedError } from "./refusal.ts";
 import type { DemotedPrimary } from "./replica-transition.ts";
 import { resourceTypeOf } from "./resource-types.ts";
 import type { OperatorStores } from "./stores.ts";
@@ -50,11 +51,6 @@ export interface ExecutorOptions {
   demoted: Pick<DemotedPrimary, "archivePartialWal">;
 }
 
-/** An object of the name that is to be created belongs to somebody else. */
-export class NotOwnedError extends Error {
-  override readonly name = "NotOwnedError";
-}
-
 /** State of one execution: the Cluster as the last write left it. */
 interface Run {
   readonly options: ExecutorOptions;
@@ -63,23 +59,9 @@ interface Run {
   cluster: Cluster;
 }
 
-/** Kinds around the instances: that one of them cannot be made is no reason not to make the others. */
-const surroundings = new Set([
-  "Service",
-  "PodDisruptionBudget",
-  "ServiceAccount",
-  "Role",
-  "RoleBinding",
-  "ConfigMap",
-  "Secret",
-  "PodMonitor",
-  "FailoverQuorum",
-  "Lease",
-]);
-
 /**
  * Carries out a plan in order and stops at the first failure; after one that concerns an object around the instances only
- * other such objects are still made. It decides nothing: every write is conditional on what the plan was made on, and
+ * other such objects are still made, and what was seen is still written down. It decides nothing: every write is conditional on what the plan was made on, and
  * nothing is deleted once the Cluster has changed since.
  */
 export async function executeActions(
@@ -93,7 +75,10 @@ export async function executeActions(
   let refusal: unknown;
   for (const action of actions) {
     signal.throwIfAborted();
-    if (refusal !== undefined && !makesSurrounding(action)) continue;
+    if (refusal !== undefined && !makesSurrounding(action)) {
+      if (action.kind === "patchStatus") await patchFacts(run, action.patch);
+      continue;
+    }
     const name = actionName(action);
     logger.debug("Executing action", { action: name, reason: action.reason, ...subjectOf(action) });
     try {
@@ -117,13 +102,9 @@ export async function executeActions(
   return run.cluster;
 }
 
-function makesSurrounding(action: ClusterAction): boolean {
-  return action.kind === "create" && surroundings.has(action.object.kind);
-}
-
-/** Whether repeating the same write would meet the same answer. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof NotOwnedError || isKubeError(error, "invalid", "forbidden");
+async function patchFacts(run: Run, patch: Record<string, unknown>): Promise<void> {
+  const facts = factsOf(patch);
+  if (Object.keys(facts).length > 0) await patchCluster(run, { status: facts }, "status");
 }
 
 async function executeOne(run: Run, action: ClusterAction): Promise<void> {

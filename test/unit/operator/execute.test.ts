@@ -3,7 +3,8 @@ import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { Pod } from "../../../src/api/generated/kubernetes.ts";
 import { defaultBuildContext } from "../../../src/build/context.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import { type ExecutorOptions, executeActions, NotOwnedError } from "../../../src/operator/execute.ts";
+import { type ExecutorOptions, executeActions } from "../../../src/operator/execute.ts";
+import { NotOwnedError } from "../../../src/operator/refusal.ts";
 import { createOperatorStores } from "../../../src/operator/stores.ts";
 import { type ClusterAction, refTo } from "../../../src/plan/cluster/actions.ts";
 import { isKubeError } from "../../../src/ports/kube-api.ts";
@@ -167,9 +168,12 @@ describe("execution", () => {
     if (!taken || !free) throw new Error("two Services are needed");
     api.seed(resources.services, { ...taken, apiVersion: "v1", kind: "Service" });
     const create = (object: typeof taken): ClusterAction => ({ kind: "create", object, mustOwn: true, reason: "r" });
-    await expect(run([create(taken), patchStatus("two"), create(free)])).rejects.toThrow(NotOwnedError);
+    const seen: ClusterAction = { kind: "patchStatus", patch: { phase: "two", readyInstances: 2 }, reason: "r" };
+    await expect(run([create(taken), seen, create(free)])).rejects.toThrow(NotOwnedError);
     expect(await api.get(resources.services, { namespace: "ns", name: "free" })).toBeDefined();
-    expect((await api.get(resources.clusters, { namespace: "ns", name: "c" })).status?.phase).not.toBe("two");
+    const { status } = await api.get(resources.clusters, { namespace: "ns", name: "c" });
+    expect(status).toMatchObject({ readyInstances: 2 });
+    expect(status?.phase).not.toBe("two");
   });
 
   it("goes on after a best effort that failed", async () => {
