@@ -192,7 +192,6 @@ export async function runInstance(
       });
     },
   });
-  await upgrade.clean();
   const local = createLocalServer(localHandler(context, status, (name) => backups.start(name)));
   const applyCertificate = () => {
     if (!state.serverCertificate) return;
@@ -238,6 +237,7 @@ export async function runInstance(
     followPluginWindow(context, plugins, status, signal),
     backupMode.run(signal),
   ];
+  upgrade.clean().catch((error) => logger.warning("The files of the last upgrade are still there", { error }));
   void warmUp(context, reconciler, hello.postmasterPid !== undefined);
   const failure = await Promise.all(background).then(
     () => undefined,

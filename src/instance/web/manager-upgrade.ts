@@ -29,15 +29,17 @@ class NotNowError extends Error {
 export class ManagerUpgrade {
   readonly #deps: ManagerUpgradeDeps;
   readonly #staged: string;
+  #cleaned: Promise<void> = Promise.resolve();
 
   constructor(deps: ManagerUpgradeDeps) {
     this.#deps = deps;
     this.#staged = `${deps.context.paths.scratch}/manager.new`;
   }
 
-  /** Removes what an upgrade before this process left: the former files, or half of the new ones. */
-  async clean(): Promise<void> {
-    await rm(this.#staged, { recursive: true, force: true });
+  /** Removes what an upgrade left: the former files, or half of the new ones. */
+  clean(): Promise<void> {
+    this.#cleaned = this.#cleaned.catch(() => undefined).then(() => rm(this.#staged, { recursive: true, force: true }));
+    return this.#cleaned;
   }
 
   /** There is no answer when it works: the connection ends with this process. */

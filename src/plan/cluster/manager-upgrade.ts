@@ -8,6 +8,8 @@ const comebackLimitMs = 60_000;
 /** Pauses before the next attempt: the first, doubled each time, and the longest, in milliseconds. */
 const refusedPauses = { firstMs: 1_000, longestMs: 60_000 };
 const failedPauses = { firstMs: 10_000, longestMs: 300_000 };
+/** An instance that takes a backup is looked at this often, in milliseconds. */
+const backupLookMs = 30_000;
 /** A cluster that waits for a manager that nobody has is looked at this often, in milliseconds. */
 const missingLookMs = 60_000;
 
@@ -25,7 +27,8 @@ export function isManagerReplaced(pass: Pass, instance: PolledInstance): boolean
 
 /**
  * Sends this operator's instance manager to instances that run another one, one at a time, the replicas first and the primary
- * last (reference: cluster controller §5.8). PostgreSQL goes on meanwhile. What an instance puts off or refuses holds up nothing else.
+ * last (reference: cluster controller §5.8). PostgreSQL goes on meanwhile. What an instance puts off or refuses holds up those
+ * after it and nothing else.
  */
 export function planManagerUpgrade(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
   const answered = sorted.filter((it): it is AnsweredInstance => it.kind === "answered");
@@ -54,6 +57,10 @@ function upgrade(pass: Pass, instance: AnsweredInstance): Wait | null | "current
   if (isManagerReplaced(pass, instance)) {
     setPhase(pass, phases.onlineUpgrading);
     return { requeueAfterMs: 1_000, because: `${instance.name} replaces its instance manager` };
+  }
+  if ((instance.status.cnpgTs?.backups ?? []).length > 0) {
+    lookAgain(pass, backupLookMs);
+    return null;
   }
   const pauseMs = pauseAfter(upload);
   const leftMs = upload && pauseMs > 0 ? upload.atMs + pauseMs - pass.now.getTime() : 0;

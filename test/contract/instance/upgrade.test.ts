@@ -152,7 +152,7 @@ describe("a manager that is sent to a running instance", () => {
     expect(one.postmasterPid()).toBe(postmaster);
     expect(one.launcherPids()).toEqual(launchers);
     expect(launchers).toHaveLength(1);
-    expect(existsSync(join(one.scratch, "manager.new"))).toBe(false);
+    await until("the end of the old files", async () => !existsSync(join(one.scratch, "manager.new")));
     const lease = await lab.lease();
     expect(lease.spec).toMatchObject({ holderIdentity: "lab-1", leaseTransitions: 1 });
     expect((await one.get("/readyz")).status).toBe(200);

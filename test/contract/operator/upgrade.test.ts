@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { phases } from "../../../src/api/phases.ts";
 import { resources } from "../../../src/kube/resources.ts";
+import { buildJsonPatch, createPluginServer, withSidecar } from "../../../src/plugin/framework/index.ts";
 import { hashManagerArchive, openManagerArchive } from "../../../src/store/manager-archive.ts";
+import { captureLogs } from "../../support/log-capture.ts";
 import type { FakeInstance } from "./fake-instance.ts";
 import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
 
@@ -226,6 +228,42 @@ describe("a rollout", () => {
     await expect.poll(async () => (await uids("r"))["r-2"] !== before["r-2"], { timeout: 15_000 }).toBe(true);
     await scene.waitHealthy("r", 2);
     expect((await uids("r"))["r-1"]).toBe(before["r-1"]);
+  });
+
+  it("hands nothing over from a primary that lacks the container which archives its WAL", async () => {
+    scene = await openScene(world);
+    start({ PLUGIN_SOCKET_DIR: folder });
+    const name = "archiver.example.com";
+    await scene.create("w", { instances: 2, primaryUpdateMethod: "switchover" });
+    await scene.waitHealthy("w", 2);
+    const plugin = await createPluginServer({
+      identity: { name, version: "1", displayName: name, license: "Apache-2.0" },
+      listen: { kind: "socket", folder },
+      logger: captureLogs().logger,
+      services: {
+        lifecycle: {
+          capabilities: [{ group: "", kind: "Pod", operations: ["create", "evaluate"] }],
+          hook({ object }) {
+            const pod = object as unknown as { spec: Parameters<typeof withSidecar>[0] };
+            const spec = withSidecar(pod.spec, { name: "archiver", image: "example.org/archiver:1" });
+            return buildJsonPatch(object, { ...object, spec } as typeof object);
+          },
+        },
+      },
+    });
+    try {
+      await scene.patchSpec("w", { plugins: [{ name, isWALArchiver: true }] });
+      const sidecarOf = async (pod: string) =>
+        (await scene.find(resources.pods, pod))?.spec?.initContainers?.some((it) => it.name === "archiver");
+      for (const pod of ["w-2", "w-1"]) {
+        await expect.poll(() => sidecarOf(pod), { timeout: 40_000 }).toBe(true);
+      }
+      const done = await scene.waitHealthy("w", 2);
+      expect(done.status?.currentPrimary).toBe("w-1");
+      expect(await messages("Switchover")).toEqual([]);
+    } finally {
+      await plugin.stop({ graceMs: 0 });
+    }
   });
 
   it("follows the restart annotation with every pod, which then carries it", async () => {

@@ -58,6 +58,7 @@ describe("whom the manager goes to", () => {
     ["nobody while one tells no hash, and that one is replaced", { "c-3": { executableHash: "" } }, []],
     ["nobody whose manager is another's", { "c-1": { cnpgTs: undefined }, ...replicas }, []],
     ["past one whose manager is another's", { "c-3": { cnpgTs: undefined } }, ["c-2"]],
+    ["nobody while the one whose turn it is takes a backup", { "c-3": { cnpgTs: { backups: ["uid"] } } }, []],
     ["nobody while one is away", { "c-2": null }, []],
   ])("%s", (_, statuses, names) => {
     expect(run(given(statuses)).sent).toEqual(names);
