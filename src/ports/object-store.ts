@@ -82,6 +82,8 @@ export interface PutStreamOptions extends PutOptions {
   partBytes?: number;
   /** Parts under way at once. @default 2 */
   concurrency?: number;
+  /** Asked when a part failed so many times; may wait before it answers. @default a failed part fails the upload */
+  again?: (error: unknown, failures: number) => Promise<boolean>;
 }
 
 /** An upload that the store confirmed. */

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import type * as Sdk from "@aws-sdk/client-s3";
 import { ObjectStoreError, type PutOptions, type PutResult, type PutStreamOptions } from "../ports/object-store.ts";
 import type { S3Session } from "./s3-session.ts";
-import { cutStream } from "./send-parts.ts";
+import { cutStream, sendPatiently } from "./send-parts.ts";
 
 /** Smallest part a store must accept, save for the last one. */
 const leastPartBytes = 5 * 1024 * 1024;
@@ -42,7 +42,7 @@ export async function putObjectStream(
 ): Promise<PutResult> {
   const partBytes = Math.max(options.partBytes ?? 8 * 1024 * 1024, leastPartBytes);
   const cut = await cutStream(source, partBytes);
-  if ("whole" in cut) return putObject(session, key, cut.whole, options);
+  if ("whole" in cut) return sendPatiently(() => putObject(session, key, cut.whole, options), options.again);
 
   const { sdk } = session;
   const target = session.objectInput(key, options);
@@ -54,7 +54,7 @@ export async function putObjectStream(
   );
   const upload = new Multipart(session, key, created.UploadId ?? "", options.signal);
   try {
-    await cut.parts.sendAll(options.concurrency ?? 2, (number, part) => upload.send(number, part));
+    await cut.parts.sendAll(options, (number, part) => upload.send(number, part));
     return await upload.complete(options.ifAbsent ?? false);
   } catch (error) {
     await cut.parts.close();

@@ -1,3 +1,4 @@
+import type { PutStreamOptions } from "../ports/object-store.ts";
 import { gatherParts, PartBuffers } from "./parts.ts";
 
 /** A stream whose begin is at hand: as a whole when it fits into one part, else its first two parts and the rest. */
@@ -14,6 +15,17 @@ export async function cutStream(source: AsyncIterable<Uint8Array>, partBytes: nu
     begin.push(part.value);
   }
   return { parts: new PartQueue(begin, rest, buffers) };
+}
+
+/** Sends once, and again as long as somebody wants it. */
+export async function sendPatiently<T>(send: () => Promise<T>, again: PutStreamOptions["again"]): Promise<T> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(await again?.(error, failures))) throw error;
+    }
+  }
 }
 
 /** Parts that are taken out one by one: a part that is sent must not be kept in memory until the last one is. */
@@ -41,13 +53,16 @@ export class PartQueue {
   }
 
   /** Sends all parts, numbered from 1, some at once; fails with the first failure when no part is under way any more. */
-  async sendAll(concurrency: number, send: (number: number, part: Uint8Array) => Promise<void>): Promise<void> {
+  async sendAll(
+    { concurrency = 2, again }: Pick<PutStreamOptions, "concurrency" | "again">,
+    send: (number: number, part: Uint8Array) => Promise<void>,
+  ): Promise<void> {
     const running = new Set<Promise<void>>();
     let failure: unknown;
     for (let number = 1; ; number++) {
       const part = await this.next();
       if (!part) break;
-      const sent = send(number, part).then(
+      const sent = sendPatiently(() => send(number, part), again).then(
         () => this.give(part),
         // What failed is not used again: a socket that is being closed may still read from it.
         (error: unknown) => {

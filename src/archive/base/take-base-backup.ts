@@ -25,11 +25,13 @@ import { type BackupProgress, doneInfo, failedInfo, startedInfo } from "./descri
 import type { BaseFailpoint } from "./failpoint.ts";
 import { KeptAlive } from "./kept-alive.ts";
 import { waitForWal } from "./needed-wal.ts";
+import { StorePatience } from "./store-patience.ts";
 import type { BaseBackupDeps, BaseBackupRequest, BaseBackupResult } from "./types.ts";
 import { type ArchiveUpload, uploadArchives } from "./upload-archives.ts";
 
 const sixHoursMs = 6 * 60 * 60_000;
 const minuteMs = 60_000;
+const fiveMinutesMs = 5 * minuteMs;
 /** How long the last word about a failed backup may take. */
 const lastWordMs = 60_000;
 
@@ -87,6 +89,7 @@ class BaseBackup {
   readonly #logger: Logger;
   readonly #failpoint: BaseFailpoint;
   readonly #copy: CopyClock;
+  readonly #patience: StorePatience;
   #keptAlive: KeptAlive | undefined;
   #storedBytes = 0;
 
@@ -100,6 +103,8 @@ class BaseBackup {
     this.#logger = deps.logger;
     this.#failpoint = deps.failpoint ?? (() => undefined);
     this.#copy = new CopyClock(deps.clock);
+    const patienceMs = request.storePatienceMs ?? fiveMinutesMs;
+    this.#patience = new StorePatience({ clock: deps.clock, logger: deps.logger, patienceMs, signal: this.#signal });
   }
 
   async run(): Promise<BaseBackupResult> {
@@ -121,7 +126,7 @@ class BaseBackup {
       await this.#failpoint("walArchived", id);
       const info = doneInfo({ ...progress, end }, this.#request.backupName, this.#copy.stats(this.#jobs));
       action = "uploading backup.info file";
-      await this.#writeInfo(id, info);
+      await this.#patience.run(() => this.#writeInfo(id, info));
       await this.#failpoint("doneInfoWritten", id);
       this.#logger.info("the base backup is complete", { backupId: id, storedBytes: this.#storedBytes });
       return this.#result(id, progress, end, info);
@@ -206,6 +211,7 @@ class BaseBackup {
       sizes: chooseUploadSizes({ ...this.#request, jobs: this.#jobs, expectedBytes: facts.clusterBytes }),
       maxBandwidthBytes,
       tags,
+      again: this.#patience.again,
       signal: this.#signal,
     };
     const { archives, files, bytes, storedBytes } = await this.#copy.measure(item, () =>

@@ -49,6 +49,8 @@ export interface BaseBackupRequest extends ArchivePlace {
   minPartBytes?: number | undefined;
   /** Most bytes sent in a second. @default no limit */
   maxBandwidthBytes?: number | undefined;
+  /** How long one request to the store is tried again while it fails in a way that may pass. @default 5 minutes */
+  storePatienceMs?: number | undefined;
   /** Longest wait for the archive to hold all WAL that the backup needs. @default 6 hours */
   walTimeoutMs?: number | undefined;
   /** Time between two signs of life on the session; 0 sends none. @default 60000 */

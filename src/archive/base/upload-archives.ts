@@ -5,7 +5,7 @@ import type { CompressionName } from "../../barman/compression.ts";
 import type { ServerKeys } from "../../barman/object-keys.ts";
 import type { UploadSizes } from "../../barman/upload-sizes.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ObjectStore } from "../../ports/object-store.ts";
+import type { ObjectStore, PutStreamOptions } from "../../ports/object-store.ts";
 import { compressArchive } from "../../store/codecs.ts";
 import { pace } from "./pace.ts";
 import { type ArchiveCount, ItemQueue, tarBytes } from "./tar-bytes.ts";
@@ -24,6 +24,7 @@ export interface ArchiveUpload {
   sizes: UploadSizes;
   maxBandwidthBytes: number | undefined;
   tags: Readonly<Record<string, string>>;
+  again: NonNullable<PutStreamOptions["again"]>;
   signal: AbortSignal;
 }
 
@@ -60,6 +61,7 @@ export async function uploadArchives(
       const { size } = await store.putStream(key, paced, {
         partBytes: sizes.partBytes,
         concurrency: sizes.concurrency,
+        again: upload.again,
         tags,
         signal,
       });

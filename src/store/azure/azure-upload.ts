@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { PutOptions, PutResult, PutStreamOptions } from "../../ports/object-store.ts";
 import { headerOf } from "../http-client.ts";
-import { cutStream } from "../send-parts.ts";
+import { cutStream, sendPatiently } from "../send-parts.ts";
 import { type AzureSession, headOf } from "./azure-session.ts";
 
 /** Uploads bytes in one request, which the service checks against their MD5. */
@@ -41,14 +41,14 @@ export async function putBlobStream(
 ): Promise<PutResult> {
   const { signal } = options;
   const cut = await cutStream(source, options.partBytes ?? 8 * 1024 * 1024);
-  if ("whole" in cut) return putBlob(session, key, cut.whole, options);
+  if ("whole" in cut) return sendPatiently(() => putBlob(session, key, cut.whole, options), options.again);
   // Own names, so that two who upload to one key at once never commit each other's blocks.
   const upload = randomBytes(6).toString("hex");
   const ids: string[] = [];
   const md5s: Buffer[] = [];
   let size = 0;
   try {
-    await cut.parts.sendAll(options.concurrency ?? 2, async (number, body) => {
+    await cut.parts.sendAll(options, async (number, body) => {
       const md5 = createHash("md5").update(body).digest();
       const blockid = Buffer.from(`${upload}-${String(number).padStart(5, "0")}`).toString("base64");
       await session.sendForHead({

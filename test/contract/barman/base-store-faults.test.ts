@@ -71,6 +71,10 @@ function atSecondPart(fault: Fault): Fault {
   };
 }
 
+const isPart = (url: string) => url.includes("partNumber=");
+const sleepLess = (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 20, signal);
+const quick = { ...systemClock, sleep: sleepLess };
+
 const silence: Fault = () => "answered";
 const cut: Fault = (incoming) => {
   incoming.socket.destroy();
@@ -92,7 +96,8 @@ describe("a store that fails in the middle of an upload", () => {
   test.each(faults)("%s: the backup is FAILED and says why", async (_name, fault, kind, cause) => {
     faulty.fault = atSecondPart(fault);
     const backupName = `backup-${randomUUID()}`;
-    const error = await lab.backup({ backupName }, { store }).catch((failure: unknown) => failure as Error);
+    const request = { backupName, storePatienceMs: 0 };
+    const error = await lab.backup(request, { store }).catch((failure: unknown) => failure as Error);
     expect(error).toMatchObject({ name: "BaseError", kind });
     const { message } = error as Error;
     expect(message).toMatch(cause);
@@ -113,6 +118,24 @@ describe("a store that fails in the middle of an upload", () => {
     expect(info.status).toBe("DONE");
   });
 
+  test("an outage that ends while there is patience is waited out, for the data as for the last word", async () => {
+    let left = 8;
+    faulty.seen.length = 0;
+    faulty.fault = (incoming, outgoing) => {
+      const url = incoming.url ?? "";
+      const last = url.includes("/backup.info") && incoming.method === "PUT" && faulty.seen.some(isPart);
+      return (isPart(url) || last) && left-- > 0 ? answerWith(503, "SlowDown")(incoming, outgoing) : "pass";
+    };
+    const { info } = await lab.backup({}, { store, clock: quick });
+    expect(info.status).toBe("DONE");
+    expect(left).toBeLessThan(0);
+    // One that is refused is not asked again: nobody gets rights by waiting.
+    faulty.fault = atSecondPart(answerWith(403, "AccessDenied"));
+    faulty.seen.length = 0;
+    await expect(lab.backup({}, { store, clock: quick })).rejects.toMatchObject({ kind: "denied" });
+    expect(faulty.seen.filter((line) => line.includes("partNumber=2")).length).toBe(1);
+  });
+
   test("a store that takes no last word leaves a backup that never was done", async () => {
     const backupName = `backup-${randomUUID()}`;
     let infos = 0;
@@ -121,14 +144,15 @@ describe("a store that fails in the middle of an upload", () => {
       if (info) infos += 1;
       return info && infos > 1 ? answerWith(500, "InternalError")(incoming, outgoing) : "pass";
     };
-    await expect(lab.backup({ backupName }, { store })).rejects.toThrow(/backup\.info: HTTP 500/);
+    const request = { backupName, storePatienceMs: 0 };
+    await expect(lab.backup(request, { store })).rejects.toThrow(/backup\.info: HTTP 500/);
     const { backups } = await readCatalog(lab.store, lab.keys);
     expect(backups.at(-1)?.info).toMatchObject({ status: "STARTED", backupName: null, endTime: null });
     await expect(findBaseBackup(lab.store, BaseLab.place, backupName)).rejects.toMatchObject({ kind: "notFound" });
   });
 });
 
-describe("a process that is killed", () => {
+describe("a process that is killed", { timeout: 180_000 }, () => {
   const steps: BaseStep[] = [
     "backupStarted",
     "startedInfoWritten",
@@ -181,7 +205,6 @@ describe("a store that fails while a backup is restored", () => {
 
   function restore(name: string) {
     const { logger } = captureLogs();
-    const quick = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 20, signal) };
     const request = { ...BaseLab.place, backupId, dataFolder: join(lab.folder, name), sync: false };
     return restoreBaseBackup({ store, tree: createTreeFiles(), clock: quick, logger }, request);
   }

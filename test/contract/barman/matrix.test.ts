@@ -3,7 +3,7 @@
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { GetObjectTaggingCommand, HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { readCatalog } from "../../../src/archive/archive-reader.ts";
 import { findBaseBackup } from "../../../src/archive/base/find-base-backup.ts";
 import { removeBackup } from "../../../src/archive/retention-run.ts";
@@ -16,6 +16,9 @@ import { BaseLab, runSql } from "./base-lab.ts";
 
 const bucket = "barman-matrix";
 const tags = { team: "data base", "cost/centre": "a+b=c" };
+
+// Many processes of Barman's tools, each of which takes seconds to start on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
 
 let lab: BaseLab;
 let barman: BarmanTools;

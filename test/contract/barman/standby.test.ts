@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { readCatalog } from "../../../src/archive/archive-reader.ts";
 import type { BaseStep } from "../../../src/archive/base/failpoint.ts";
 import { restoreBaseBackup } from "../../../src/archive/base/restore-base-backup.ts";
@@ -28,6 +28,9 @@ import { type PostgresServer, startPostgres } from "../../support/postgres-serve
 import { startRestored } from "../../support/restored-server.ts";
 import { serverSessions } from "../../support/server-session.ts";
 import { startWalSpool, type WalSpool } from "../../support/wal-spool.ts";
+
+// Four servers one after another, on a machine that may be busy.
+vi.setConfig({ testTimeout: 240_000 });
 
 const segmentBytes = 1024 * 1024;
 const place = { path: "p", serverName: "cluster-a" };
