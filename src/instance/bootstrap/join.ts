@@ -10,16 +10,33 @@ import { clearTarget, markCopy, unmarkCopy } from "./target-folder.ts";
 /** Pauses between attempts to reach the server to clone. */
 const firstPauseMs = 250;
 const longestPauseMs = 5_000;
+/** As long as an instance may take to start. */
+const defaultStartDelaySeconds = 3_600;
 
-async function waitForServer(context: InstanceContext, host: string): Promise<void> {
+/** Waits for the server to clone, for at most so long: a Job that waits for good tells nobody what is wrong. */
+export async function waitForServer(
+  context: InstanceContext,
+  host: string,
+  options: { limitMs: number; isThere?: () => Promise<unknown> },
+): Promise<void> {
   const { logger, clock, settings } = context;
+  const { isThere = () => identifyServer(context, { host, port: settings.primaryPort }) } = options;
+  const end = clock.monotonicMs() + options.limitMs;
   let pauseMs = firstPauseMs;
-  logger.info("Waiting for server to be available", { host });
+  logger.info("Waiting for server to be available", { host, limitMs: options.limitMs });
   for (;;) {
     try {
-      await identifyServer(context, { host, port: settings.primaryPort });
+      await isThere();
       return;
     } catch (error) {
+      if (clock.monotonicMs() >= end) {
+        const seconds = Math.round(options.limitMs / 1000);
+        throw new Error(
+          `${host} could not be reached for ${seconds} s (spec.startDelay): check that the cluster has a primary, that the ` +
+            "Service leads to it and that the replication certificate is accepted",
+          { cause: error },
+        );
+      }
       logger.info("The server does not answer yet", { host, error });
     }
     await clock.sleep(pauseMs);
@@ -34,7 +51,7 @@ export async function joinInstance(context: InstanceContext, cluster: Cluster): 
   const certificates = await refreshCertificates(context, cluster, secrets);
   for (const problem of certificates.problems) logger.warning("A certificate file is missing", problem);
   const host = settings.parentNode ?? settings.primaryHost;
-  await waitForServer(context, host);
+  await waitForServer(context, host, { limitMs: (cluster.spec.startDelay ?? defaultStartDelaySeconds) * 1000 });
   await clearTarget(context);
   await markCopy(context);
   await copyPrimary(context, { folder: paths.pgData, host, walFolder: settings.pgWal });

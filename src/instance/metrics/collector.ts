@@ -4,6 +4,7 @@ import type { SqlRawSession, SqlTarget } from "../../ports/sql-session.ts";
 import { addClusterMetrics, clusterLabel, collectorGauge } from "./cluster-metrics.ts";
 import type { CollectorStep, MetricsCollectorOptions } from "./facts.ts";
 import { type CachedRun, isFresh, QueryCatalog, queriesTtlMs } from "./query-cache.ts";
+import type { QueryDefinition } from "./query-definition.ts";
 import { runQueries } from "./query-engine.ts";
 import { refusalText } from "./result-samples.ts";
 import { SampleSet } from "./sample-set.ts";
@@ -48,6 +49,13 @@ export function createMetricsCollector(options: MetricsCollectorOptions): Metric
   };
 }
 
+/** A session in the database where queries run that name none. */
+interface OpenServer {
+  session: SqlRawSession;
+  database: string;
+  serverVersion: number;
+}
+
 class Collector {
   readonly #options: MetricsCollectorOptions;
   readonly #catalog = new QueryCatalog();
@@ -60,6 +68,8 @@ class Collector {
   #cacheHits = 0;
   #cacheMisses = 0;
   #cached: CachedRun | undefined;
+  /** Results of the queries that ask to be kept longer, by name and role. */
+  readonly #kept = new Map<string, CachedRun>();
 
   constructor(options: MetricsCollectorOptions) {
     this.#options = options;
@@ -73,6 +83,7 @@ class Collector {
     this.#collections += 1;
     if (this.#catalog.update(this.#options.querySources(), (...problem) => this.#reportDefinition(...problem))) {
       this.#cached = undefined;
+      this.#kept.clear();
     }
     let failed = false;
     if (cluster) addClusterMetrics(samples, cluster, instance);
@@ -110,7 +121,7 @@ class Collector {
     const cluster = this.#options.cluster();
     const up = collectorGauge("up", "1 when PostgreSQL answers");
     const database = (cluster ? applicationDatabase(cluster)?.database : undefined) ?? "postgres";
-    let open: { session: SqlRawSession; database: string; serverVersion: number };
+    let open: OpenServer;
     try {
       open = await this.#open(database);
     } catch (error) {
@@ -129,7 +140,7 @@ class Collector {
   }
 
   /** The application database, or `postgres` while that does not exist yet. */
-  async #open(database: string): Promise<{ session: SqlRawSession; database: string; serverVersion: number }> {
+  async #open(database: string): Promise<OpenServer> {
     const { connect } = this.#options;
     let used = database;
     const session = await connect(database).catch((error: { code?: string }) => {
@@ -166,10 +177,7 @@ class Collector {
     return ok;
   }
 
-  async #addQueries(
-    samples: SampleSet,
-    open: { session: SqlRawSession; database: string; serverVersion: number },
-  ): Promise<void> {
+  async #addQueries(samples: SampleSet, open: OpenServer): Promise<void> {
     const { clock } = this.#options;
     const ttl = queriesTtlMs(this.#options.cluster());
     let run = this.#cached;
@@ -187,7 +195,28 @@ class Collector {
     gauge("cnpg_last_update_timestamp", "When the queries ran, in seconds since the epoch", Math.floor(run.at / 1000));
   }
 
-  async #runQueries(open: { session: SqlRawSession; database: string; serverVersion: number }): Promise<CachedRun> {
+  /** Runs what has to run, and adds what is kept longer. */
+  async #runQueries(open: OpenServer): Promise<CachedRun> {
+    const { queries } = this.#catalog;
+    const run = await this.#runAll(
+      open,
+      queries.filter(({ cacheSeconds }) => cacheSeconds === 0),
+    );
+    const { isPrimary } = this.#options.instance();
+    for (const query of queries.filter(({ cacheSeconds }) => cacheSeconds > 0)) {
+      const key = `${isPrimary ? "primary" : "standby"} ${query.key}`;
+      let kept = this.#kept.get(key);
+      if (!isFresh(kept, this.#options.clock.now(), query.cacheSeconds * 1000)) {
+        kept = await this.#runAll(open, [query]);
+        if (kept.failed) run.failed = true;
+        else this.#kept.set(key, kept);
+      }
+      run.samples.merge(kept.samples, (name, refusal) => this.#countQuery(name, "", new Error(refusalText[refusal])));
+    }
+    return run;
+  }
+
+  async #runAll(open: OpenServer, queries: readonly QueryDefinition[]): Promise<CachedRun> {
     const run: CachedRun = { samples: new SampleSet(), at: this.#options.clock.now(), failed: false };
     const fail = (query: string, database: string, error: unknown) => {
       run.failed = true;
@@ -195,7 +224,7 @@ class Collector {
     };
     try {
       await runQueries({
-        queries: this.#catalog.queries,
+        queries,
         serverVersion: open.serverVersion,
         isPrimary: this.#options.instance().isPrimary,
         defaultDatabase: open.database,

@@ -12,6 +12,8 @@ export interface ColumnMapping {
   name: string;
   /** Numbers that texts stand for; for `MAPPEDMETRIC`. */
   valueOf: ReadonlyMap<string, number>;
+  /** Servers whose result has the column; absent means every version. */
+  existsOn?: (version: Version) => boolean;
 }
 
 /** One user-defined or built-in monitoring query. */
@@ -26,6 +28,8 @@ export interface QueryDefinition {
   runsOn?: (version: Version) => boolean;
   /** Database names or globs; empty means the default database. */
   targetDatabases: readonly string[];
+  /** How long its results are used again when that is longer than for all queries; 0 = as for all. */
+  cacheSeconds: number;
   columns: ReadonlyMap<string, ColumnMapping>;
 }
 
@@ -82,6 +86,7 @@ function parseQuery(key: string, value: unknown): QueryDefinition | string {
     primaryOnly: value["primary"] === true || value["master"] === true,
     ...(runsOn ? { runsOn } : {}),
     targetDatabases: asList(value["target_databases"]).map(String),
+    cacheSeconds: Math.max(0, Number(value["cache_seconds"] ?? 0) || 0),
     columns,
   };
 }
@@ -103,6 +108,8 @@ function parseColumn(column: string, value: unknown): ColumnMapping | string {
   if (!isMap(value)) return `column ${column} has no mapping`;
   const usage = String(value["usage"] ?? "").toUpperCase();
   if (!usages.has(usage)) return `column ${column} has the unknown usage "${String(value["usage"] ?? "")}"`;
+  // Text that is no range was never looked at by anybody, so it must not cost the query.
+  const existsOn = compileVersionRange(String(value["pg_version"] ?? ""));
   const mapped = isMap(value["metric_mapping"]) ? Object.entries(value["metric_mapping"]) : [];
   return {
     column,
@@ -110,7 +117,14 @@ function parseColumn(column: string, value: unknown): ColumnMapping | string {
     description: String(value["description"] ?? ""),
     name: typeof value["name"] === "string" && value["name"] !== "" ? value["name"] : column,
     valueOf: new Map(mapped.map(([text, number]) => [text, Number(number)])),
+    ...(existsOn ? { existsOn } : {}),
   };
+}
+
+/** The query with the columns that a server of that version gives. */
+export function forVersion(query: QueryDefinition, version: Version): QueryDefinition {
+  const columns = new Map([...query.columns].filter(([, mapping]) => mapping.existsOn?.(version) ?? true));
+  return columns.size === query.columns.size ? query : { ...query, columns };
 }
 
 /** Columns that the result has to have: a histogram brings three of its own. */

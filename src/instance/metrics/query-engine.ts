@@ -1,7 +1,7 @@
 import type { SqlRawSession } from "../../ports/sql-session.ts";
 import { serverVersionOf } from "../../postgres/semver-range.ts";
 import { compileGlob, isGlob } from "./database-glob.ts";
-import type { QueryDefinition } from "./query-definition.ts";
+import { forVersion, type QueryDefinition } from "./query-definition.ts";
 import { addResult } from "./result-samples.ts";
 import type { SampleSet } from "./sample-set.ts";
 
@@ -23,9 +23,9 @@ export interface QueryRun {
 /** Runs monitoring queries, one database after the other and each query in a read-only transaction of its own. */
 export async function runQueries(run: QueryRun): Promise<void> {
   const version = serverVersionOf(run.serverVersion);
-  const wanted = run.queries.filter(
-    (query) => (!query.primaryOnly || run.isPrimary) && (query.runsOn?.(version) ?? true),
-  );
+  const wanted = run.queries
+    .filter((query) => (!query.primaryOnly || run.isPrimary) && (query.runsOn?.(version) ?? true))
+    .map((query) => forVersion(query, version));
   const byDatabase = await groupByDatabase(run, wanted);
   for (const [database, queries] of byDatabase) {
     if (database === run.defaultDatabase) await runInSession(run, run.session, database, queries);

@@ -248,6 +248,23 @@ describe("the cache of query results", () => {
     expect([series.get("cnpg_cache_hits"), series.get("cnpg_cache_miss")]).toEqual([2, 2]);
   });
 
+  it("lasts longer for a query that says so, and not for the others", async () => {
+    const slow = yaml.replace("clock: {", "slow: { cache_seconds: 120,");
+    const collector = collectorOf(primary, { querySources: () => [{ name: "user", yaml: `${yaml}\n${slow}` }] });
+    const read = async () => {
+      const series = parse(await collector.collect());
+      return { clock: series.get("cnpg_clock_t"), slow: series.get("cnpg_slow_t") };
+    };
+    const first = await read();
+    expect(first.slow).toBeGreaterThan(0);
+    now += 31_000;
+    const second = await read();
+    expect(second.clock).not.toBe(first.clock);
+    expect(second.slow).toBe(first.slow);
+    now += 100_000;
+    expect((await read()).slow).not.toBe(first.slow);
+  });
+
   it("ends when the queries change", async () => {
     const sources = [{ name: "user", yaml }];
     const collector = collectorOf(primary, { querySources: () => sources });

@@ -3,9 +3,10 @@ import { defaultMonitoringQueries } from "../../../../src/api/default-monitoring
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
 import { addClusterMetrics } from "../../../../src/instance/metrics/cluster-metrics.ts";
 import { isFresh, QueryCatalog, queriesTtlMs } from "../../../../src/instance/metrics/query-cache.ts";
-import { parseQueries } from "../../../../src/instance/metrics/query-definition.ts";
+import { forVersion, parseQueries } from "../../../../src/instance/metrics/query-definition.ts";
 import { addResult } from "../../../../src/instance/metrics/result-samples.ts";
 import { SampleSet } from "../../../../src/instance/metrics/sample-set.ts";
+import type { Version } from "../../../../src/postgres/semver-range.ts";
 import { aCluster } from "../../postgres/a-cluster.ts";
 
 describe("query definitions", () => {
@@ -169,5 +170,30 @@ describe("metrics of the Cluster object", () => {
     const cluster = aCluster({}, { currentPrimary: "obs-2", firstRecoverabilityPoint: "2026-11-30T00:00:00Z" });
     expect(values(cluster)).toContain("cnpg_collector_nodes_used -1\n");
     expect(values(cluster)).toContain("cnpg_collector_first_recoverability_point 0\n");
+  });
+});
+
+describe("pg_version of a column", () => {
+  const yaml = `q:
+  query: SELECT 1 AS a, 2 AS b
+  metrics:
+    - a: { usage: GAUGE, pg_version: "<14.0.0" }
+    - b: { usage: GAUGE }
+    - c: { usage: GAUGE, pg_version: "no range" }
+`;
+
+  it.each<[Version, string[]]>([
+    [
+      [13, 0, 9],
+      ["a", "b", "c"],
+    ],
+    [
+      [15, 0, 0],
+      ["b", "c"],
+    ],
+  ])("on %j", (version, columns) => {
+    const { queries, errors } = parseQueries(yaml);
+    expect(errors).toEqual([]);
+    expect(queries.map((query) => [...forVersion(query, version).columns.keys()])).toEqual([columns]);
   });
 });
