@@ -24,6 +24,8 @@ async function runRewind(context: InstanceContext, signal: AbortSignal): Promise
   await restoreControlFile(context);
   const saved = `${paths.controlFile}.old`;
   await processes.run("cp", ["-p", paths.controlFile, saved]);
+  // A kubelet that mounts a volume opens it to the pod's group, and the server that pg_rewind starts wants none of that.
+  await files.chmod(paths.pgData, 0o700);
   const conninfo = primaryConninfo(context);
   const args = ["-P", "--source-server", conninfo, "--target-pgdata", paths.pgData, "--restore-target-wal"];
   logger.info("Starting up pg_rewind", { pgdata: paths.pgData, source: redactConninfo(conninfo) });
