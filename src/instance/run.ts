@@ -180,7 +180,7 @@ export async function runInstance(
     context,
     arch: identity.arch,
     obstacle: () => {
-      const runs = backups.running().length;
+      const runs = backups.running().length + (backupMode.isOpen ? 1 : 0);
       return findUpgradeObstacle({ state, busy: lifecycle.busy, backups: runs, deadlineMs: keeper.deadlineMs() });
     },
     handOver: async (staged) => {

@@ -37,6 +37,12 @@ export class BackupMode {
     this.#context = context;
   }
 
+  /** Whether a backup is held open, which would end with this process. */
+  get isOpen(): boolean {
+    const session = this.#session;
+    return session !== undefined && session.error === undefined && session.data.phase !== "completed";
+  }
+
   /** The backup and what went wrong with it. */
   look(): Promise<BackupModeView> {
     return this.#alone<BackupModeView>(async () => {
