@@ -111,10 +111,28 @@ function driftOf(pass: Pass, pod: Pod, target: PodSpec, keepsImage: boolean): st
     return `the instance is using an old bootstrap container image: ${bootstrap} -> ${wanted}`;
   }
   const recorded = parseRecordedPodSpec(pod);
-  if (recorded) return comparePodSpecs(recorded, target);
+  return recorded ? comparePodSpecs(recorded, target) : driftOfUnrecorded(pod, target);
+}
+
+/** A pod of old times does not tell how it was asked for, so what it is gets compared, as far as nobody else changes that. */
+function driftOfUnrecorded(pod: Pod, target: PodSpec): string | null {
+  const [before, after] = [plainEnvironment(pod.spec), plainEnvironment(target)];
+  if (!sameJson(before, after)) {
+    return `environment variable configuration changed, old: ${JSON.stringify(before)}, new: ${JSON.stringify(after)}`;
+  }
   const scheduler = pod.spec?.schedulerName;
   if (target.schedulerName && scheduler !== target.schedulerName) {
     return `scheduler name changed from: '${scheduler ?? ""}', to '${target.schedulerName}'`;
   }
+  if (!sameJson(pod.spec?.topologySpreadConstraints ?? [], target.topologySpreadConstraints ?? [])) {
+    const name = pod.metadata.name ?? "";
+    return `pod '${name}' does not have up-to-date TopologySpreadConstraints. It needs to match the cluster's constraints.`;
+  }
   return null;
+}
+
+/** Variables of PostgreSQL's container with the values that are written there. */
+function plainEnvironment(spec: PodSpec | undefined): Record<string, string> {
+  const { env = [] } = spec?.containers.find((it) => it.name === postgresContainer) ?? {};
+  return Object.fromEntries(env.flatMap((it) => (it.valueFrom ? [] : [[it.name, it.value ?? ""] as const])));
 }

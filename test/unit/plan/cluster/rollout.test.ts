@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
+import type { Pod } from "../../../../src/api/generated/kubernetes.ts";
+import { annotations as keys } from "../../../../src/api/labels.ts";
 import type { PostgresStatus } from "../../../../src/api/pg-status.ts";
 import { phases } from "../../../../src/api/phases.ts";
 import type { ObservedCluster } from "../../../../src/plan/cluster/observed.ts";
 import { rolloutDelayMs } from "../../../../src/plan/cluster/rollout-slot.ts";
-import { aHealthyCluster, aStatus, now, plan, primaryStatus, stepsOf, withImage } from "./fixtures.ts";
+import { aHealthyCluster, aStatus, now, plan, primaryStatus, stepsOf, withImage, withPods } from "./fixtures.ts";
 
 type Statuses = Partial<Record<string, Partial<PostgresStatus>>>;
 
@@ -184,6 +186,71 @@ describe("the rollout slot", () => {
     ["is free after the pause", { cluster: "ns/d", instance: "d-1", atMs: now.getTime() - 60_000 }, 0],
   ])("%s", (_, slot, expected) => {
     expect(rolloutDelayMs(slot, "ns/c", delays, now)).toBe(expected);
+  });
+});
+
+describe("a pod is replaced for", () => {
+  type Edit = (pod: Pod) => Pod;
+  const withSpec =
+    (change: Partial<NonNullable<Pod["spec"]>>): Edit =>
+    (pod) => ({
+      ...pod,
+      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], ...change },
+    });
+  /** As pods were before they noted what they were asked to be. */
+  const unrecorded: Edit = (pod) => {
+    const { [keys.podSpec]: _, ...annotations } = pod.metadata.annotations ?? {};
+    return { ...pod, metadata: { ...pod.metadata, annotations } };
+  };
+  const both =
+    (...edits: Edit[]): Edit =>
+    (pod) =>
+      edits.reduce((it, edit) => edit(it), pod);
+  const given = (edit: Edit, spec: Partial<Cluster["spec"]> = {}) => {
+    const { cluster, observed } = rolled(spec);
+    const pods = observed.pods.map((it) => (it.metadata.name === "c-3" ? edit(it) : it));
+    return { cluster, observed: withPods(observed, pods) };
+  };
+  it.each<[string, Edit, Partial<Cluster["spec"]>, RegExp]>([
+    [
+      "a volume that it does not mount",
+      (pod) => withSpec({ volumes: (pod.spec?.volumes ?? []).filter((it) => !it.persistentVolumeClaim) })(pod),
+      {},
+      /attaching a new PVC to the instance Pod$/,
+    ],
+    [
+      "another projected volume",
+      (pod) => pod,
+      { projectedVolumeTemplate: { sources: [{ secret: { name: "s" } }] } },
+      /projected volume configuration changed, old: null, new: \{.*"name":"s".*"defaultMode":420/,
+    ],
+    [
+      "another scheduler, though it notes nothing",
+      unrecorded,
+      { schedulerName: "mine" },
+      /scheduler name changed from: '.*', to 'mine'$/,
+    ],
+    [
+      "another spread, though it notes nothing",
+      unrecorded,
+      { topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
+      /pod 'c-3' does not have up-to-date TopologySpreadConstraints. It needs to match the cluster's constraints.$/,
+    ],
+    [
+      "another environment, though it notes nothing",
+      unrecorded,
+      { env: [{ name: "TZ", value: "UTC" }] },
+      /environment variable configuration changed, old: \{.*\}, new: \{.*"TZ":"UTC".*\}$/,
+    ],
+  ])("%s", (_, edit, spec, reason) => {
+    const outcome = run(given(edit, spec));
+    expect(outcome.steps.filter((it) => it.startsWith("deletePod"))).toEqual(["deletePod c-3"]);
+    expect(outcome.reason).toMatch(reason);
+  });
+
+  it("nothing when it notes nothing and is as it should be, whatever was added to it", () => {
+    const added = withSpec({ tolerations: [{ key: "added", operator: "Exists" }] });
+    expect(run(given(both(unrecorded, added))).steps).toEqual([]);
   });
 });
 
