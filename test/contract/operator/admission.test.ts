@@ -1,11 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { get } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { choosePort } from "../../../local/process/free-port.ts";
 import { waitFor } from "../../../local/process/wait.ts";
 import type { Secret } from "../../../src/api/generated/kubernetes.ts";
+import type { KeyPair } from "../../../src/build/certificate-secrets.ts";
 import { encodeData } from "../../../src/build/credentials.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { secretText } from "../../../src/pki/inspect.ts";
-import { renewLeaf } from "../../../src/pki/issue.ts";
+import { createAuthority, createLeaf, renewLeaf } from "../../../src/pki/issue.ts";
 import type { KubeObject, ResourceType } from "../../../src/ports/kube-api.ts";
 import { admissionCases } from "./admission-cases.ts";
 import { type Installation, installOperator } from "./least-privilege.ts";
@@ -18,11 +23,20 @@ let program: OperatorProgram;
 let installation: Installation;
 let operator: OperatorProcess;
 let webhookPort: number;
+let metricsFolder: string;
+let metricsAuthority: KeyPair;
 
 beforeAll(async () => {
   world = await startWorld();
   program = await buildOperatorProgram(world);
   webhookPort = await choosePort();
+  metricsFolder = mkdtempSync(join(tmpdir(), "cnpg-ts-metrics-"));
+  const validity = { now: Date.now(), durationDays: 1 };
+  metricsAuthority = await createAuthority({ commonName: "metrics", organizationalUnit: "" }, validity);
+  const leaf = { commonName: "localhost", usage: "server" as const, dnsNames: ["localhost"] };
+  const pair = await createLeaf(metricsAuthority, leaf, validity);
+  writeFileSync(join(metricsFolder, "tls.crt"), pair.certificate);
+  writeFileSync(join(metricsFolder, "tls.key"), pair.privateKey);
   installation = await installOperator(world, { webhookPort });
   await startProgram();
 });
@@ -31,13 +45,14 @@ afterAll(async () => {
   await operator?.stop();
   program?.remove();
   installation?.remove();
+  if (metricsFolder) rmSync(metricsFolder, { recursive: true });
   await world?.stop();
 });
 
 /** Starts the operator and waits until the API server reaches its webhooks, by the authority that it has told. */
 async function startProgram(): Promise<void> {
   // It watches a namespace without clusters: what is tried here is admission alone.
-  const env = { OPERATOR_NAMESPACE: installation.namespace };
+  const env = { OPERATOR_NAMESPACE: installation.namespace, METRICS_CERT_DIR: metricsFolder };
   operator = await program.start("none", env, installation.kubeconfig, webhookPort);
   const isReached = async () => (await tryCluster()).status === 201;
   await waitFor("webhooks that the API server reaches", isReached, { timeoutMs: 90_000 });
@@ -211,6 +226,25 @@ describe("what a person is told", () => {
     const doubled = await send(world, "POST", "/api/v1/namespaces/default/secrets?fieldValidation=Strict", secret);
     expect(doubled.status).toBe(400);
     expect(doubled.message).toContain('duplicate field "data.username"');
+  });
+});
+
+describe("metrics of the operator", () => {
+  it("are served by TLS alone once they are given a certificate", async () => {
+    const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const url = `https://localhost:${operator.metricsPort}/metrics`;
+      const call = get(url, { ca: metricsAuthority.certificate, agent: false, family: 4 }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          text += chunk;
+        });
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      call.on("error", reject);
+    });
+    expect(status).toBe(200);
+    expect(text).toContain("controller_runtime_reconcile_total");
+    await expect(fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`)).rejects.toThrow();
   });
 });
 

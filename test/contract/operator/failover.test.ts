@@ -74,7 +74,7 @@ describe("failover", () => {
     const primary = scene.node.instances.get(`${c}-1`);
     if (primary) primary.status = null;
     await scene.annotate(c, { "cnpg.io/reloadedAt": "now" });
-    await expect.poll(reasons, { timeout: 10_000 }).toContain("PrimaryStatusCheckFailed");
+    await expect.poll(reasons, { timeout: 20_000 }).toContain("PrimaryStatusCheckFailed");
     expect((await scene.cluster(c)).status?.targetPrimary).toBe(`${c}-1`);
     await scene.node.setReady(`${c}-1`, false);
     await scene.waitStatus(c, "another primary", (it) => it.currentPrimary !== `${c}-1`);

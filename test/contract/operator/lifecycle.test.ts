@@ -30,7 +30,7 @@ describe("scaling and healing", () => {
     await scene.patchSpec("s", { instances: 2 });
     await scene.waitHealthy("s", 2);
     expect(await scene.find(resources.pods, "s-3")).toBeUndefined();
-    await expect.poll(() => scene.find(resources.persistentVolumeClaims, "s-3"), { timeout: 5_000 }).toBeUndefined();
+    await expect.poll(() => scene.find(resources.persistentVolumeClaims, "s-3"), { timeout: 20_000 }).toBeUndefined();
     expect(await reasonsOf("s")).toContain("ScaleDown");
   });
 
@@ -53,7 +53,7 @@ describe("scaling and healing", () => {
     await world.api.delete(resources.persistentVolumeClaims, { namespace: scene.namespace, name: "v-2" });
     await scene.node.killPod("v-2");
     await expect
-      .poll(async () => (await scene.find(resources.persistentVolumeClaims, "v-2"))?.metadata.uid, { timeout: 10_000 })
+      .poll(async () => (await scene.find(resources.persistentVolumeClaims, "v-2"))?.metadata.uid, { timeout: 20_000 })
       .not.toBe(before?.metadata.uid);
     await scene.waitHealthy("v", 3);
   });
@@ -63,7 +63,7 @@ describe("scaling and healing", () => {
     const body = { metadata: { annotations: { "alpha.cnpg.io/unrecoverable": "true" } } };
     await world.api.patch(resources.pods, { namespace: scene.namespace, name: "v-3" }, { type: "merge", body });
     await expect
-      .poll(async () => (await scene.find(resources.pods, "v-3"))?.metadata.uid, { timeout: 15_000 })
+      .poll(async () => (await scene.find(resources.pods, "v-3"))?.metadata.uid, { timeout: 20_000 })
       .not.toBe(pod?.metadata.uid);
     await scene.waitHealthy("v", 3);
   });
@@ -149,8 +149,8 @@ describe("scaling and healing", () => {
   it("brings a deleted lease and a deleted service back", async () => {
     await world.api.delete(resources.leases, { namespace: scene.namespace, name: "v" });
     await world.api.delete(resources.services, { namespace: scene.namespace, name: "v-rw" });
-    await expect.poll(() => scene.find(resources.leases, "v"), { timeout: 5_000 }).toBeDefined();
-    await expect.poll(() => scene.find(resources.services, "v-rw"), { timeout: 5_000 }).toBeDefined();
+    await expect.poll(() => scene.find(resources.leases, "v"), { timeout: 20_000 }).toBeDefined();
+    await expect.poll(() => scene.find(resources.services, "v-rw"), { timeout: 20_000 }).toBeDefined();
   });
 });
 
@@ -186,7 +186,7 @@ describe("bad input", () => {
     const bad = await scene.waitStatus("bad", "the phase", (it) => it.phase === "Invalid cluster definition");
     expect(bad.status?.phaseReason).toContain("spec.storage.size");
     expect(bad.status?.conditions?.find((it) => it.type === "Ready")?.status).toBe("False");
-    await expect.poll(() => reasonsOf("bad"), { timeout: 5_000 }).toContain("InvalidClusterDefinition");
+    await expect.poll(() => reasonsOf("bad"), { timeout: 20_000 }).toContain("InvalidClusterDefinition");
     await scene.create("good", { instances: 1 });
     await scene.waitHealthy("good", 1);
   });
@@ -254,7 +254,7 @@ describe("bad input", () => {
       (it.phaseReason ?? "").includes("ErrImagePull"),
     );
     expect(cluster.status?.phase).toBe("Setting up primary");
-    await expect.poll(() => reasonsOf("noimage"), { timeout: 5_000 }).toContain("InstanceCannotStart");
+    await expect.poll(() => reasonsOf("noimage"), { timeout: 20_000 }).toContain("InstanceCannotStart");
   });
 
   it("with an impossible affinity says so", async () => {

@@ -102,7 +102,9 @@ describe("a cluster that enables a plugin", () => {
     // A pass over it that finds something to write, and nothing to roll.
     await scene.annotate("side", { "cnpg.io/touched": "1" });
     await scene.patchSpec("side", { inheritedMetadata: { labels: { team: "a" } } });
-    await expect.poll(async () => (await scene.find(resources.pods, "side-1"))?.metadata.labels?.["team"]).toBe("a");
+    await expect
+      .poll(async () => (await scene.find(resources.pods, "side-1"))?.metadata.labels?.["team"], { timeout: 20_000 })
+      .toBe("a");
     expect((await scene.find(resources.pods, "side-1"))?.metadata.uid).toBe(before);
     behaviour.image = "helper:2";
     await scene.annotate("side", { "cnpg.io/touched": "2" });
@@ -178,7 +180,9 @@ describe("a cluster that enables a plugin", () => {
     );
     const successor = after.status?.currentPrimary ?? "";
     await expect
-      .poll(async () => (await scene.find(resources.pods, successor))?.metadata.labels?.["cnpg.io/instanceRole"])
+      .poll(async () => (await scene.find(resources.pods, successor))?.metadata.labels?.["cnpg.io/instanceRole"], {
+        timeout: 20_000,
+      })
       .toBe("primary");
   });
 });

@@ -130,6 +130,22 @@ async function useEverything(): Promise<void> {
     .toBeUndefined();
 }
 
+/** What dashboards and alerts of operators in general look at. */
+const metricNames = [
+  "controller_runtime_reconcile_total",
+  "controller_runtime_reconcile_errors_total",
+  "controller_runtime_reconcile_time_seconds",
+  "controller_runtime_active_workers",
+  "controller_runtime_max_concurrent_reconciles",
+  "workqueue_depth",
+  "workqueue_adds_total",
+  "workqueue_retries_total",
+  "workqueue_queue_duration_seconds",
+  "workqueue_work_duration_seconds",
+  "process_cpu_seconds_total",
+  "process_resident_memory_bytes",
+];
+
 describe("the program", () => {
   it("serves /readyz with a certificate for its Service and tells it to both webhook configurations", async () => {
     const answer = await call(operator.webhookPort, "GET", "/readyz");
@@ -169,7 +185,9 @@ describe("the program", () => {
 
   it("serves its metrics", async () => {
     const answer = await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`);
-    expect(await answer.text()).toContain("controller_runtime_reconcile_total");
+    const text = await answer.text();
+    for (const name of metricNames) expect(text, name).toMatch(new RegExp(`^# TYPE ${name} `, "m"));
+    expect(text).toMatch(/^controller_runtime_max_concurrent_reconciles\{controller="cluster"\} 10$/m);
   });
 
   it("stays below 110 MB with a cluster", async () => {
@@ -193,7 +211,7 @@ describe("the program", () => {
     await scene.annotate("m", { "cnpg.io/hibernation": "off" });
     await scene.waitHealthy("m", 2);
     await world.api.delete(resources.leases, { namespace, name: "m" });
-    await expect.poll(() => scene.find(resources.leases, "m"), { timeout: 5_000 }).toBeDefined();
+    await expect.poll(() => scene.find(resources.leases, "m"), { timeout: 20_000 }).toBeDefined();
     await useEverything();
     // The one refusal is of a volume that its missing storage class cannot grow, and it stands in nobody's way.
     const refusals = operator
@@ -202,7 +220,7 @@ describe("the program", () => {
       .filter((it) => /forbidden/i.test(it));
     expect(refusals.filter((it) => !it.includes("is to grow"))).toEqual([]);
     await expect
-      .poll(async () => (await scene.events()).map((it) => it.reason), { timeout: 5_000 })
+      .poll(async () => (await scene.events()).map((it) => it.reason), { timeout: 20_000 })
       .toContain("VolumeCannotGrow");
     const leader = await world.api.get(resources.leases, {
       namespace: installation.namespace,
