@@ -5,6 +5,8 @@ export type StoreCall = "put" | "putStream" | "get" | "head" | "list" | "remove"
 /** A store whose calls a test can watch, hold up, and let fail, before or after they took effect. */
 export interface WatchedStore extends ObjectStore {
   readonly calls: { call: StoreCall; key: string }[];
+  /** Calls that have not ended. */
+  readonly pending: number;
   /** Runs before a call; what it throws is the call's failure and the store is not asked. */
   before: (call: StoreCall, key: string) => void | Promise<void>;
   /** Runs after a call that succeeded; what it throws hides the success. */
@@ -13,8 +15,12 @@ export interface WatchedStore extends ObjectStore {
 
 /** Wraps a store. */
 export function watchStore(inner: ObjectStore): WatchedStore {
+  let pending = 0;
   const watched: WatchedStore = {
     calls: [],
+    get pending() {
+      return pending;
+    },
     before: () => undefined,
     after: () => undefined,
     location: inner.location,
@@ -26,9 +32,14 @@ export function watchStore(inner: ObjectStore): WatchedStore {
     get: (key, options) => around("get", key, () => inner.get(key, options)),
     head: (key, options) => around("head", key, () => inner.head(key, options)),
     async *list(prefix, options) {
-      await watched.before("list", prefix);
-      watched.calls.push({ call: "list", key: prefix });
-      yield* inner.list(prefix, options);
+      pending += 1;
+      try {
+        await watched.before("list", prefix);
+        watched.calls.push({ call: "list", key: prefix });
+        yield* inner.list(prefix, options);
+      } finally {
+        pending -= 1;
+      }
     },
     remove: (keys, options) => around("remove", keys[0] ?? "", () => inner.remove(keys, options)),
     checkBucket: (options) => inner.checkBucket(options),
@@ -36,11 +47,16 @@ export function watchStore(inner: ObjectStore): WatchedStore {
     close: () => inner.close(),
   };
   async function around<T>(call: StoreCall, key: string, run: () => Promise<T>): Promise<T> {
-    watched.calls.push({ call, key });
-    await watched.before(call, key);
-    const result = await run();
-    await watched.after(call, key);
-    return result;
+    pending += 1;
+    try {
+      watched.calls.push({ call, key });
+      await watched.before(call, key);
+      const result = await run();
+      await watched.after(call, key);
+      return result;
+    } finally {
+      pending -= 1;
+    }
   }
   return watched;
 }
