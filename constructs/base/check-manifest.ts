@@ -51,7 +51,7 @@ function admissionIssues(manifest: Manifest): FieldIssue[] {
   switch (manifest.kind) {
     case "Cluster": {
       const cluster = applyDefaults(manifest as Cluster, { mode: "preserve", settings });
-      return validateClusterCreate(cluster, { settings });
+      return validateClusterCreate(cluster, { settings, mayExist: true });
     }
     case "Backup":
       return validateBackup(manifest as Backup, { volumeSnapshots: true });

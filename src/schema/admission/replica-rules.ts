@@ -5,7 +5,7 @@ import { type FieldIssue, forbidden, invalid, required } from "./field-issue.ts"
 import { type ClusterRule, when } from "./rule.ts";
 
 /** Clusters that follow another one, and their promotion. */
-export const checkReplicaCluster: ClusterRule = (cluster) => {
+export const checkReplicaCluster: ClusterRule = (cluster, { mayExist = false }) => {
   const replica = cluster.spec.replica;
   if (!replica) return [];
   return [
@@ -13,18 +13,18 @@ export const checkReplicaCluster: ClusterRule = (cluster) => {
       replica.enabled === true && Boolean(replica.primary),
       forbidden("spec.replica.enabled", "replica mode enabled is not compatible with the primary field"),
     ),
-    ...(isReplicaCluster(cluster) ? checkReplicaBootstrap(cluster) : []),
+    ...(isReplicaCluster(cluster) ? checkReplicaBootstrap(cluster, mayExist) : []),
     ...checkServers(cluster),
     ...checkPromotion(cluster),
   ];
 };
 
-function checkReplicaBootstrap(cluster: Cluster): FieldIssue[] {
+function checkReplicaBootstrap(cluster: Cluster, mayExist: boolean): FieldIssue[] {
   const bootstrap = cluster.spec.bootstrap;
   if (!bootstrap || Object.keys(bootstrap).length === 0)
     return [required("spec.bootstrap", "bootstrap configuration is required for replica mode")];
   // An existing cluster may become a replica whatever it was made from.
-  const isNew = !cluster.metadata.resourceVersion;
+  const isNew = !cluster.metadata.resourceVersion && !mayExist;
   return when(
     isNew && !bootstrap.pg_basebackup && !bootstrap.recovery,
     invalid(

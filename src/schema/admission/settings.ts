@@ -20,4 +20,8 @@ export interface AdmissionContext {
    * synth); then only the patch's form is checked.
    */
   buildPod?: (cluster: Cluster) => object;
+  /**
+   * Whether what looks new may be the definition of a cluster that is there: nobody can tell at synth. @default false
+   */
+  mayExist?: boolean;
 }

@@ -1,5 +1,6 @@
-import { App, Testing } from "cdk8s";
+import { App, Chart, Testing } from "cdk8s";
 import { expect, test } from "vitest";
+import { Cluster as ClusterConstruct } from "../../../constructs/index.ts";
 import { siteOf, type TwoSitesOptions } from "../../../examples/two-sites.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 
@@ -36,4 +37,19 @@ test("a token goes only where it promotes", () => {
 
 test("a token that is none does not get into a manifest", () => {
   expect(() => cluster("west", { primary: "west", promotionToken: "bm8=" })).toThrow("promotion token");
+});
+
+test("a site that was made by initdb may be told to follow; only the API server knows whether it is there", () => {
+  const app = new App();
+  const chart = new Chart(app, "demoted");
+  new ClusterConstruct(chart, "demoted", {
+    instances: 1,
+    storage: "1Gi",
+    spec: {
+      bootstrap: { initdb: { database: "app", owner: "app" } },
+      replica: { primary: "other", source: "other" },
+      externalClusters: ["other", "demoted"].map((name) => ({ name, connectionParameters: { host: name } })),
+    },
+  });
+  expect(() => Testing.synth(chart)).not.toThrow();
 });
