@@ -21,8 +21,22 @@ export interface BarmanTools {
 }
 
 /** Finds the tools; installs them into the cache when they are not there. */
-export async function barmanTools(
-  server: Pick<S3Server, "endpoint" | "accessKey" | "secretKey">,
+export function barmanTools(server: Pick<S3Server, "endpoint" | "accessKey" | "secretKey">): Promise<BarmanTools> {
+  const env = {
+    AWS_ACCESS_KEY_ID: server.accessKey,
+    AWS_SECRET_ACCESS_KEY: server.secretKey,
+    AWS_DEFAULT_REGION: "us-east-1",
+    // As the operand images do for services that do not know the newer checksums.
+    AWS_REQUEST_CHECKSUM_CALCULATION: "when_required",
+    AWS_RESPONSE_CHECKSUM_VALIDATION: "when_required",
+  };
+  return barmanToolsWith(["--cloud-provider", "aws-s3", "--endpoint-url", server.endpoint], env);
+}
+
+/** The tools with options in front of the given ones, and what their libraries read from the environment. */
+export async function barmanToolsWith(
+  options: readonly string[],
+  variables: Readonly<Record<string, string>>,
 ): Promise<BarmanTools> {
   const environment = await pythonEnvironment("barman-3.19.1", [packageName]);
   const env = {
@@ -30,12 +44,7 @@ export async function barmanTools(
     HOME: process.env["HOME"],
     LC_ALL: "C.UTF-8",
     TZ: "UTC",
-    AWS_ACCESS_KEY_ID: server.accessKey,
-    AWS_SECRET_ACCESS_KEY: server.secretKey,
-    AWS_DEFAULT_REGION: "us-east-1",
-    // As the operand images do for services that do not know the newer checksums.
-    AWS_REQUEST_CHECKSUM_CALCULATION: "when_required",
-    AWS_RESPONSE_CHECKSUM_VALIDATION: "when_required",
+    ...variables,
   };
   const run = (file: string, args: readonly string[]) =>
     new Promise<ToolResult>((resolve) => {
@@ -45,14 +54,7 @@ export async function barmanTools(
       });
     });
   return {
-    run: (name, args) =>
-      run(join(environment, "bin", `barman-cloud-${name}`), [
-        "--cloud-provider",
-        "aws-s3",
-        "--endpoint-url",
-        server.endpoint,
-        ...args,
-      ]),
+    run: (name, args) => run(join(environment, "bin", `barman-cloud-${name}`), [...options, ...args]),
     python: (code, args = []) => run(join(environment, "bin/python"), ["-c", code, ...args]),
   };
 }
