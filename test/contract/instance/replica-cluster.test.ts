@@ -5,6 +5,8 @@ import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import { replicaConditions, replicaConditionTexts } from "../../../src/api/replica-conditions.ts";
 import { parseControlData, shutDownStates } from "../../../src/postgres/control-data.ts";
 import { buildPromotionToken } from "../../../src/postgres/promotion-token.ts";
+import { createS3Store } from "../../../src/store/s3-store.ts";
+import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 /** Two clusters, each with an API server of its own, that name each other as external clusters. */
@@ -13,6 +15,8 @@ let b: Lab;
 let a1: LabInstance;
 let b1: LabInstance;
 let b2: LabInstance;
+/** Where the first cluster archives to. */
+let s3: S3Server;
 
 const initArguments = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
 const unrecoverable = "Cluster is unrecoverable and needs manual intervention";
@@ -91,12 +95,27 @@ function forge(token: string, change: Record<string, string>): string {
   return Buffer.from(JSON.stringify({ ...content, ...change })).toString("base64");
 }
 
+function archiveOfA() {
+  const s3Credentials = { accessKeyId: { name: "keys", key: "id" }, secretAccessKey: { name: "keys", key: "secret" } };
+  return { destinationPath: "s3://archive/", endpointURL: s3.endpoint, serverName: "a", s3Credentials };
+}
+
+const own = (name: string) => ({ name, connectionParameters: { host: "unused" } });
+
 beforeAll(async () => {
+  s3 = await startS3Server();
+  const store = await createS3Store(s3.options("archive"));
+  await store.checkBucket({ create: true });
+  store.close();
   const bootstrap: NonNullable<Cluster["spec"]["bootstrap"]> = { pg_basebackup: { source: "a" } };
-  [a, b] = await Promise.all([Lab.start(), Lab.start({ instances: 2, spec: { bootstrap } })]);
+  const backup = { barmanObjectStore: archiveOfA() };
+  [a, b] = await Promise.all([Lab.start({ spec: { backup } }), Lab.start({ instances: 2, spec: { bootstrap } })]);
   const [toA, toB] = await Promise.all([introduce(a, b, "a"), introduce(b, a, "b")]);
   const replica = (self: string, source: string) => ({ self, primary: "a", source });
-  const own = (name: string) => ({ name, connectionParameters: { host: "unused" } });
+  const keys = { id: s3.accessKey, secret: s3.secretKey };
+  for (const lab of [a, b]) {
+    await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData: keys });
+  }
   await a.patchCluster({ spec: { replica: replica("a", "b"), externalClusters: [own("a"), toB] } });
   await b.patchCluster({ spec: { replica: replica("b", "a"), externalClusters: [toA, own("b")] } });
   a1 = await a.instance("lab-1");
@@ -111,6 +130,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([a?.stop(), b?.stop()]);
+  await s3?.stop();
 });
 
 test("the designated primary of a replica cluster follows its source, and its standbys follow it", async () => {
@@ -168,6 +188,17 @@ test("another instance takes over as the designated primary", async () => {
   expect((await b2.status()).isPrimary).toBe(false);
 }, 90_000);
 
+test("a follower that has nothing but the archive goes on by it", async () => {
+  const source = { name: "a", barmanObjectStore: archiveOfA() };
+  await b.patchCluster({ spec: { externalClusters: [source, own("b")] } });
+  await until("nobody streams from the source", async () => a1.psql(standbys) === "");
+  expect(b2.psql("SHOW primary_conninfo")).toBe("");
+  a1.psql("INSERT INTO late VALUES (3)");
+  a1.psql("SELECT pg_switch_wal()");
+  await follows(b2, "late", 3);
+  await follows(b1, "late", 3);
+}, 90_000);
+
 test("a demoted primary cluster stops cleanly, tells where, and gives its lease back", async () => {
   a1.psql("INSERT INTO of_a SELECT generate_series(1001, 2000)");
   tokenOfA = await demote(a, a1, "b");
@@ -219,6 +250,8 @@ test("the way back leads over the same steps", async () => {
   await a.patchCluster({ spec: { replica: { primary: "a", promotionToken: tokenOfB } } });
   await until("promoted back", async () => (await status(a)).lastPromotionToken === tokenOfB, 60_000);
   a1.psql("INSERT INTO of_b VALUES (501)");
+  // Its follower has nothing but the archive still, and a timeline to change.
+  a1.psql("SELECT pg_switch_wal()");
   await follows(b2, "of_b", 501);
   expect(a1.psql("SELECT count(*) FROM of_a")).toBe("2000");
   expect((await a.lease()).spec["holderIdentity"]).toBe("lab-1");
