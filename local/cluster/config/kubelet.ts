@@ -51,6 +51,8 @@ export function renderKubeletConfig(input: KubeletInput): string {
       "imagefs.inodesFree": "1%",
     },
     eventRecordQPS: 0,
+    // How soon a volume that has grown is noticed.
+    syncFrequency: "15s",
     containerLogMaxSize: "20Mi",
     serializeImagePulls: false,
   });

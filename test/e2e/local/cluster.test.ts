@@ -4,7 +4,10 @@ import { ensureImageArchives, postgresImage } from "../../../images/archives.ts"
 import { enterControlPlane, enterNode } from "../../../local/cluster/enter.ts";
 import { nodeFolders } from "../../../local/cluster/folders.ts";
 import { loadImageArchive } from "../../../local/cluster/load-image.ts";
+import { loopDevicesUnder } from "../../../local/cluster/loop-devices.ts";
 import { startCluster } from "../../../local/cluster/up.ts";
+import { freezeVolume } from "../../../local/cluster/volume-faults.ts";
+import { expandableStorageClass } from "../../../local/csi/names.ts";
 import { isPortFree } from "../../../local/process/free-port.ts";
 import { run } from "../../../local/process/run.ts";
 import { waitFor } from "../../../local/process/wait.ts";
@@ -12,7 +15,7 @@ import { ownCluster } from "./own-cluster.ts";
 
 const cluster = ownCluster(`/var/lib/cnpg-ts/e2e-${process.pid}`);
 const { folders, kubectl } = cluster;
-const volumes = nodeFolders(folders, "node-1").volumes;
+const { volumes, loopFiles } = nodeFolders(folders, "node-1");
 const linksBefore = readdirSync("/sys/class/net").sort();
 const report: string[] = [];
 const start = () => startCluster(folders, (line) => report.push(line), { fsync: false });
@@ -23,6 +26,16 @@ const objects = [
     kind: "PersistentVolumeClaim",
     metadata: { name: "data" },
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  },
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "grows" },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: expandableStorageClass,
+      resources: { requests: { storage: "320Mi" } },
+    },
   },
   {
     apiVersion: "v1",
@@ -49,10 +62,13 @@ const objects = [
           ],
           readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
           resources: { limits: { memory: "64Mi" } },
-          volumeMounts: [{ name: "data", mountPath: "/data" }],
+          volumeMounts: [
+            { name: "data", mountPath: "/data" },
+            { name: "grows", mountPath: "/grows" },
+          ],
         },
       ],
-      volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
+      volumes: ["data", "grows"].map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
     },
   },
 ];
@@ -82,7 +98,20 @@ afterAll(async () => {
 describe("the local cluster", () => {
   it("has a ready node and a default storage class", async () => {
     expect(await kubectl.run(["get", "nodes", "--no-headers"])).toMatch(/^node-1 +Ready /);
-    expect(await kubectl.run(["get", "storageclass", "--no-headers"])).toMatch(/^standard \(default\) .*WaitForFirst/);
+    expect(await kubectl.run(["get", "storageclass", "--no-headers"])).toMatch(/^standard \(default\) .*WaitForFirst/m);
+  });
+
+  it("holds a volume to its size, and lets it grow under the pod", async () => {
+    await exec("sh", "-c", "echo kept > /grows/file");
+    const write = "fallocate -l 400M /grows/large";
+    await expect(exec("sh", "-c", write)).rejects.toThrow(/No space left/);
+    const size = { spec: { resources: { requests: { storage: "640Mi" } } } };
+    await kubectl.run(["patch", "pvc", "grows", "-p", JSON.stringify(size)]);
+    const capacity = () => kubectl.run(["get", "pvc", "grows", "-o", "jsonpath={.status.capacity.storage}"]);
+    await waitFor("growth of the volume", async () => (await capacity()) === "640Mi", { timeoutMs: 240_000 });
+    await exec("sh", "-c", write);
+    expect(await exec("cat", "/grows/file")).toBe("kept\n");
+    await exec("rm", "/grows/large");
   });
 
   it("binds a claim to a folder that any user may own", async () => {
@@ -159,26 +188,33 @@ describe("a second start", () => {
     await waitFor("end of all processes", async () => cluster.processes().length === 0, { timeoutMs: 20_000 });
     await start();
     await podServes();
-    expect(await exec("cat", "/data/file")).toBe("kept\n");
+    expect(await exec("cat", "/data/file", "/grows/file")).toBe("kept\nkept\n");
     expect(await exec(...fetchLine("front"))).toBe("served\n");
   });
 });
 
 describe("stopping", () => {
-  it("removes a volume's folder with its claim first", async () => {
-    await kubectl.run(["delete", "pod/web", "pvc/data", "service/front"]);
-    await waitFor("removal of the volume's folder", async () => readdirSync(volumes).length === 0, {
-      timeoutMs: 60_000,
-    });
+  it("removes a volume's folder or file with its claim first", async () => {
+    await kubectl.run(["delete", "pod/web", "pvc/data", "pvc/grows", "service/front"]);
+    const left = () => [...readdirSync(volumes), ...readdirSync(loopFiles), ...loopDevicesUnder(folders.root)];
+    await waitFor("removal of the volumes", async () => left().length === 0, { timeoutMs: 120_000 });
   });
 
-  it("leaves no process, mount, link or control group", async () => {
+  it("leaves no process, mount, loop device, link or control group, even of a frozen volume in use", async () => {
+    const used = objects.filter(({ metadata: { name } }) => name !== "front");
+    await kubectl.run(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: used }));
+    await kubectl.run(["wait", "--for=condition=Ready", "pod/web", "--timeout=60s"]);
+    const volume = await kubectl.run(["get", "pv", "-o", "jsonpath={.items[*].spec.csi.volumeHandle}"]);
+    await freezeVolume(volume.trim(), folders);
+    // Waits for the disk, and can't be killed while it does.
+    await exec("sh", "-c", "(echo stuck > /grows/stuck) > /dev/null 2>&1 &");
     const port = cluster.apiPort() ?? 0;
     const { code, output } = await cluster.command("stop");
     expect(output).toContain("The local cluster is stopped.");
     expect(code).toBe(0);
     expect(cluster.processes()).toEqual([]);
     expect(cluster.cgroups()).toEqual([]);
+    expect(loopDevicesUnder(folders.root)).toEqual([]);
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(folders.root);
     expect(readdirSync("/sys/class/net").sort()).toEqual(linksBefore);
     expect(await isPortFree(port)).toBe(true);
