@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Backup } from "../../../src/api/generated/backup.ts";
 import type { ScheduledBackup } from "../../../src/api/generated/scheduledbackup.ts";
+import { loadKubeconfigConnection } from "../../../src/kube/kubeconfig.ts";
+import { createPodExec } from "../../../src/kube/pod-exec.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { type ContainerRef, ExecError, type ExecResult } from "../../../src/ports/pod-exec.ts";
 import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
@@ -181,6 +183,18 @@ describe("a Backup whose start nobody can confirm", () => {
     await setStatus("cut", { error: "look again" });
     await eventually(() => decided("takes it")).toBe(true);
     await setStatus("cut", { phase: "completed" });
+  });
+
+  it("was certainly not asked for where no session with the container opens", async () => {
+    const exec = createPodExec(loadKubeconfigConnection(world.controlPlane.kubeconfig));
+    // No kubelet serves the first, and the second does not exist.
+    for (const pod of ["c-1", "nobody"]) {
+      const target = { namespace: scene.namespace, pod, container: "postgres" };
+      const running = exec.run(target, ["/controller/manager", "backup", "b"], {
+        signal: new AbortController().signal,
+      });
+      await expect(running).rejects.toMatchObject({ name: "ExecError", mayHaveRun: false });
+    }
   });
 
   it("is not asked for twice elsewhere when the question may have arrived, nor failed", async () => {
