@@ -624,7 +624,9 @@ export class LabInstance {
   psql(sql: string, database = "postgres"): string {
     const [program, args] = this.#psqlCommand(sql, database);
     try {
-      return execFileSync(program, args, { stdio: ["ignore", "pipe", "pipe"] })
+      // A server that is about to end may take a connection and never answer, while this process holds up what it waits for.
+      const env = { ...process.env, PGCONNECT_TIMEOUT: "5" };
+      return execFileSync(program, args, { stdio: ["ignore", "pipe", "pipe"], env })
         .toString()
         .trim();
     } catch (error) {

@@ -153,7 +153,9 @@ test("a changed parameter is loaded without a restart, and one that needs a rest
   const pid = one.postmasterPid();
   await lab.patchCluster({ spec: { postgresql: { parameters: { work_mem: "7MB" } } } });
   await until("work_mem", async () => one.psql("SHOW work_mem") === "7MB");
-  await lab.patchCluster({ spec: { postgresql: { parameters: { max_connections: "130" } } } });
+  await lab.patchCluster({
+    spec: { postgresql: { parameters: { max_connections: "130", "pg_stat_statements.max": "5000" } } },
+  });
   const status = await until("pending restart", async () => {
     const read = await one.status();
     return read.pendingRestart && read;
@@ -177,8 +179,17 @@ test("the phase for a restart in place restarts PostgreSQL and not the manager",
   });
   expect(cluster.status?.phaseReason).toBe("Primary instance restarted in-place");
   expect(one.psql("SHOW max_connections")).toBe("130");
+  const extension = async () =>
+    one.psql("SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'", "app");
+  await until("the extension that a parameter asks for", async () => (await extension()) === "1");
   expect(one.postmasterPid()).not.toBe(pid);
   expect((await one.status()).sessionID).toBe(before.sessionID);
+});
+
+test("an extension that no parameter asks for any more is dropped from every database", async () => {
+  await lab.patchCluster({ spec: { postgresql: { parameters: { "pg_stat_statements.max": null } } } });
+  const left = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
+  await until("dropped", async () => ["app", "postgres"].every((database) => one.psql(left, database) === "0"));
 });
 
 test("a killed postmaster is started again in place", async () => {
