@@ -60,6 +60,8 @@ export const annotations = {
   lastRollout: "cnpg-ts.dev/lastRollout",
   /** Seconds without a finished write after which a volume counts as dead; 0 = it is not probed. */
   diskProbeSeconds: "cnpg-ts.dev/diskProbeSeconds",
+  /** Ours: on a Cluster, what follows a pg_rewind that keeps failing: `clone` (default) or `keep`. */
+  failedRewind: "cnpg-ts.dev/failedRewind",
 } as const;
 
 /** Prefix of the AppArmor annotations that are copied to pods; followed by a container name. */
