@@ -126,7 +126,7 @@ beforeAll(async () => {
   a1.keep();
   await a1.ready();
   a1.psql("CREATE TABLE of_a AS SELECT generate_series(1, 1000) AS x");
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all([a?.stop(), b?.stop()]);
@@ -154,7 +154,7 @@ test("the designated primary of a replica cluster follows its source, and its st
   await follows(b2, "of_a", 1000);
   await until("lab-2 streams", async () => b1.psql(standbys) === "lab-2");
   expect(b1.psql("SELECT slot_name FROM pg_replication_slots")).toBe("_cnpg_lab_2");
-}, 120_000);
+}, 180_000);
 
 test("minApplyDelay keeps back on every instance what was received, until it is taken away", async () => {
   await b.patchCluster({ spec: { replica: { minApplyDelay: "1h" } } });
@@ -171,7 +171,7 @@ test("minApplyDelay keeps back on every instance what was received, until it is 
   }
   await b.patchCluster({ spec: { replica: { minApplyDelay: null } } });
   await Promise.all([follows(b1, "late", 1), follows(b2, "late", 1)]);
-}, 60_000);
+}, 120_000);
 
 test("another instance takes over as the designated primary", async () => {
   await b1.kill();
@@ -186,7 +186,7 @@ test("another instance takes over as the designated primary", async () => {
   await until("the former one follows", async () => b2.psql(standbys) === "lab-1");
   await follows(b1, "late", 2);
   expect((await b2.status()).isPrimary).toBe(false);
-}, 90_000);
+}, 180_000);
 
 test("a follower that has nothing but the archive goes on by it", async () => {
   const source = { name: "a", barmanObjectStore: archiveOfA() };
@@ -197,7 +197,7 @@ test("a follower that has nothing but the archive goes on by it", async () => {
   a1.psql("SELECT pg_switch_wal()");
   await follows(b2, "late", 3);
   await follows(b1, "late", 3);
-}, 90_000);
+}, 180_000);
 
 test("a demoted primary cluster stops cleanly, tells where, and gives its lease back", async () => {
   a1.psql("INSERT INTO of_a SELECT generate_series(1001, 2000)");
@@ -206,7 +206,7 @@ test("a demoted primary cluster stops cleanly, tells where, and gives its lease 
   expect((await a.lease()).spec["holderIdentity"]).toBe("");
   expect(() => a1.psql("CREATE TABLE refused (x int)")).toThrow("read-only");
   expect((await status(a)).currentPrimary).toBe("lab-1");
-}, 90_000);
+}, 180_000);
 
 test("no token but the right one promotes", async () => {
   const give = (promotionToken: string) => b.patchCluster({ spec: { replica: { primary: "b", promotionToken } } });
@@ -228,7 +228,7 @@ test("no token but the right one promotes", async () => {
   expect((await b2.status()).isPrimary).toBe(false);
   expect(await status(b)).not.toHaveProperty("lastPromotionToken");
   expect((await b.lease()).spec["holderIdentity"] ?? "").toBe("");
-}, 60_000);
+}, 120_000);
 
 test("the right token promotes with every row, and the demoted cluster follows", async () => {
   await b.patchCluster({ spec: { replica: { promotionToken: tokenOfA } } });
@@ -240,7 +240,7 @@ test("the right token promotes with every row, and the demoted cluster follows",
   await follows(a1, "of_b", 500);
   await follows(b1, "of_b", 500);
   expect(b2.psql("SELECT timeline_id FROM pg_control_checkpoint()")).toBe("2");
-}, 120_000);
+}, 180_000);
 
 test("the way back leads over the same steps", async () => {
   b1.release();
@@ -255,4 +255,4 @@ test("the way back leads over the same steps", async () => {
   await follows(b2, "of_b", 501);
   expect(a1.psql("SELECT count(*) FROM of_a")).toBe("2000");
   expect((await a.lease()).spec["holderIdentity"]).toBe("lab-1");
-}, 120_000);
+}, 180_000);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
   two.keep();
   await two.ready();
-}, 90_000);
+});
 
 afterAll(() => lab?.stop());
 
