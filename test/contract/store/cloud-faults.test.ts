@@ -17,7 +17,8 @@ beforeAll(async () => {
   [azure, gcs] = await Promise.all([startAzureServer(), startGcsServer()]);
   lines["azure"] = await startFaultyS3(azure.port);
   lines["gcs"] = await startFaultyS3(gcs.port);
-});
+  // The first run on a machine builds and installs the servers.
+}, 900_000);
 
 afterAll(async () => {
   await Promise.all([azure?.stop(), gcs?.stop(), ...Object.values(lines).map((line) => line.stop())]);

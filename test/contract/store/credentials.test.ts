@@ -31,7 +31,8 @@ beforeAll(async () => {
   const owner = createAzureStore({ ...options, ca: authority.ca });
   await owner.checkBucket({ create: true });
   owner.close();
-});
+  // The first run on a machine builds and installs the servers.
+}, 900_000);
 
 afterAll(async () => {
   await Promise.all([azure?.stop(), gcs?.stop(), gate?.stop(), issuer?.stop(), authority?.remove()]);

@@ -32,7 +32,8 @@ beforeAll(async () => {
   [server, azure, gcs] = await Promise.all([startS3Server(), startAzureServer(), startGcsServer()]);
   proxy = await startFaultyS3(server.port);
   folder = await mkdtemp(join(tmpdir(), "store-"));
-});
+  // The first run on a machine builds and installs the servers.
+}, 900_000);
 
 afterAll(async () => {
   await proxy?.stop();

@@ -80,6 +80,9 @@ describe("what an archive is", () => {
     onAzure.secret("az", { a: "account", k: "key" });
     const facts = await onAzure.access.describe(reference);
     expect(facts.connection.credentials).toEqual({ provider: "azure", account: "account", key: "key" });
+    const store = await onAzure.access.open(facts, "data");
+    expect(store.location).toBe("https://account.blob.core.windows.net/container");
+    store.close();
 
     const google = anObjectStore(
       "own",
@@ -91,10 +94,15 @@ describe("what an archive is", () => {
       },
     );
     const onGoogle = setUp(google);
-    onGoogle.secret("g", { json: "{}" });
-    expect((await onGoogle.access.describe(reference)).connection.credentials).toEqual({
+    onGoogle.secret("g", { json: '{"type":"password"}' });
+    const unusable = await onGoogle.access.describe(reference);
+    expect(unusable.connection.credentials).toEqual({
       provider: "gcs",
-      applicationCredentials: "{}",
+      applicationCredentials: '{"type":"password"}',
+    });
+    await expect(onGoogle.access.open(unusable, "wal")).rejects.toMatchObject({
+      status: "FAILED_PRECONDITION",
+      message: expect.stringMatching(/^ObjectStore shop\/own: .*"password"/),
     });
   });
 });
