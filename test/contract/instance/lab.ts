@@ -4,6 +4,7 @@ import {
   chownSync,
   closeSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -23,6 +24,7 @@ import { buildLauncher } from "../../../launcher/build.ts";
 import { claimFolder, removeAbandoned } from "../../../local/control-plane/abandoned.ts";
 import { type ControlPlane, startControlPlane } from "../../../local/control-plane/control-plane.ts";
 import { choosePort } from "../../../local/process/free-port.ts";
+import { isAlive, type ProcessIdentity } from "../../../local/process/identity.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import type { PostgresStatus } from "../../../src/api/pg-status.ts";
 import { type Contained, dieWithParent, spawnContained } from "../../support/contained.ts";
@@ -81,6 +83,19 @@ function innerPid(pid: number): string | undefined {
   }
 }
 
+/** Takes away what a test that was killed had mounted, so that its folder can go. */
+function unmountAbandoned(): void {
+  for (const line of readFileSync("/proc/mounts", "utf8").split("\n")) {
+    const place = line.split(" ")[1] ?? "";
+    const folder = place.startsWith(`${tmpdir()}/lab-`)
+      ? place.slice(0, place.indexOf("/", tmpdir().length + 1))
+      : undefined;
+    if (folder === undefined || !existsSync(join(folder, "owner.json"))) continue;
+    const owner = JSON.parse(readFileSync(join(folder, "owner.json"), "utf8")) as ProcessIdentity;
+    if (!isAlive(owner)) execFileSync("umount", ["--lazy", place]);
+  }
+}
+
 /** Commands of the Jobs, by their roles. */
 const jobCommands = {
   initdb: "init",
@@ -118,6 +133,7 @@ export class Lab {
     const plane = await startControlPlane();
     const undo: (() => Promise<unknown>)[] = [() => plane.stop()];
     try {
+      unmountAbandoned();
       removeAbandoned(tmpdir(), "lab-");
       const root = mkdtempSync(join(tmpdir(), "lab-"));
       claimFolder(root);
