@@ -3,6 +3,9 @@ import { parseWalFileName, walSegmentStart } from "../../src/postgres/wal-name.t
 
 export const testSystemId = "7364512345678901234";
 
+/** Bytes of noise; the rest of a larger segment repeats them, farther away than most formats look back. */
+const noiseBytes = 1 << 20;
+
 /** Bytes that look like the segment of that name: a true page header, then hexadecimal noise made from the seed. */
 export function makeSegment(
   name: string,
@@ -12,9 +15,10 @@ export function makeSegment(
   const parsed = parseWalFileName(name);
   if (!parsed || parsed.kind === "history") throw new Error(`${name} is not the name of a segment`);
   const bytes = Buffer.alloc(segmentBytes);
-  for (let at = 0, counter = 0; at < segmentBytes; at += 64, counter++) {
+  for (let at = 0, counter = 0; at < Math.min(segmentBytes, noiseBytes); at += 64, counter++) {
     bytes.write(createHash("sha256").update(`${seed}:${name}:${counter}`).digest("hex"), at, "latin1");
   }
+  for (let at = noiseBytes; at < segmentBytes; at += noiseBytes) bytes.copy(bytes, at, 0, noiseBytes);
   bytes.writeUInt16LE(0xd113, 0);
   bytes.writeUInt16LE(0x0002, 2);
   bytes.writeUInt32LE(parsed.timeline, 4);
