@@ -11,6 +11,7 @@ import { protectAutoConf } from "../configuration-files.ts";
 import { isDiskFull } from "../disk-full.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
+import { VolumeCheck } from "../isolation/volume-check.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { LocalSql, passLimits, withSession } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
@@ -49,6 +50,7 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #sql: LocalSql;
   readonly #database: DatabaseStep;
+  readonly #volumes: VolumeCheck;
   #initialized = false;
   #woken = false;
   #wake: (() => void) | undefined;
@@ -66,6 +68,7 @@ export class Reconciler {
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#sql = new LocalSql(options.context, passLimits);
+    this.#volumes = new VolumeCheck(options.context);
     this.#database = new DatabaseStep({ ...options, sql: this.#sql });
   }
 
@@ -293,6 +296,11 @@ export class Reconciler {
 
   async #holdLease(signal: AbortSignal): Promise<boolean> {
     const { lease } = this.#options;
+    const dead = await this.#volumes.reason();
+    if (dead !== null) {
+      this.#logWait(`the primary lease is left to others: ${dead}`);
+      return false;
+    }
     const result = await lease.acquire(signal);
     if (result.kind === "held") return true;
     this.#logWait(`the primary lease is not held: ${result.reason}`);
