@@ -102,7 +102,8 @@ const steps: Record<string, { about: string; run: () => Promise<Outcome> }> = {
       readdirSync("test/contract")
         .filter((folder) => folder !== "launcher")
         .map((folder) => `test/contract/${folder}`),
-      1,
+      // Most of their time goes by waiting.
+      2,
       240,
     ),
   },
