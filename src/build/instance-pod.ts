@@ -1,7 +1,7 @@
 import { applyPatch, type Operation } from "rfc6902";
 import { clusterName, clusterNamespace, serviceAccountName } from "../api/cluster-facts.ts";
 import type { Cluster } from "../api/generated/cluster.ts";
-import type { Container, Pod, PodSpec, Volume } from "../api/generated/kubernetes.ts";
+import type { Affinity, Container, Pod, PodSpec, Volume } from "../api/generated/kubernetes.ts";
 import { annotations, labels } from "../api/labels.ts";
 import { childNames, instanceName } from "../api/names.ts";
 import { buildAffinity } from "./affinity.ts";
@@ -38,6 +38,7 @@ export function buildInstancePod(cluster: Cluster, serial: number, context: Buil
     }),
     spec: present<PodSpec>({
       ...podScaffold(cluster, {
+        affinity: buildAffinity(cluster),
         hostname: name,
         volumes: buildVolumes(cluster, name),
         initContainers,
@@ -85,6 +86,7 @@ export function podScaffold(
     restartPolicy?: string;
     terminationGracePeriodSeconds?: number;
     subdomain?: string | undefined;
+    affinity: Affinity | undefined;
     context: BuildContext;
   },
 ): PodSpec {
@@ -101,7 +103,7 @@ export function podScaffold(
     securityContext: podSecurityContext(cluster, pod.context),
     hostname: pod.hostname,
     subdomain: pod.subdomain,
-    affinity: buildAffinity(cluster),
+    affinity: pod.affinity,
     schedulerName: schedulerName || undefined,
     tolerations: nonEmpty(affinity?.tolerations),
     priorityClassName: priorityClassName || undefined,

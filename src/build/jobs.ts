@@ -3,6 +3,7 @@ import type { Cluster } from "../api/generated/cluster.ts";
 import type { EnvVar, Job, JobSpec, ObjectMeta, Volume, VolumeMount } from "../api/generated/kubernetes.ts";
 import { labels } from "../api/labels.ts";
 import { childNames, instanceName, type JobRole, jobName } from "../api/names.ts";
+import { buildJobAffinity } from "./affinity.ts";
 import { appArmorAnnotations, bootstrapContainer, jobContainer } from "./containers.ts";
 import type { BuildContext } from "./context.ts";
 import { initdbCommand } from "./initdb-command.ts";
@@ -124,6 +125,7 @@ export function buildJob(cluster: Cluster, serial: number, context: BuildContext
         }),
         spec: podScaffold(cluster, {
           hostname: name,
+          affinity: buildJobAffinity(cluster),
           volumes: [...buildVolumes(cluster, instance), ...(parts.volumes ?? [])],
           initContainers,
           containers: [container],
