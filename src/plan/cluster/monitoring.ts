@@ -10,7 +10,10 @@ import {
   wantsPodMonitor,
 } from "../../build/monitoring.ts";
 import { refTo } from "./actions.ts";
-import { draftCluster, type Pass } from "./pass.ts";
+import { draftCluster, lookAgain, type Pass } from "./pass.ts";
+
+/** Pause before a kind that is not installed is looked for again, in milliseconds. */
+const unknownKindLookMs = 20_000;
 
 /** Copies of the default queries in the cluster's namespace, and the scrape target for Prometheus. */
 export function planMonitoring(pass: Pass): void {
@@ -47,7 +50,11 @@ function planCopy(pass: Pass, wanted: Copy, live: Copy | undefined): void {
 
 function planPodMonitor(pass: Pass): void {
   const known = pass.observed.podMonitor;
-  if (!known) return;
+  if (!known) {
+    // Nothing tells when the API server comes to know the kind.
+    if (wantsPodMonitor(pass.cluster)) lookAgain(pass, unknownKindLookMs);
+    return;
+  }
   const wanted = buildPodMonitor(draftCluster(pass), pass.observed.operator.context);
   const name = wanted.metadata.name ?? "";
   const isWanted = wantsPodMonitor(pass.cluster);

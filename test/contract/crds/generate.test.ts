@@ -12,6 +12,7 @@ beforeAll(() => {
   for (const path of [
     "constructs/crds",
     "constructs/generate",
+    "local/csi",
     "imports",
     "proto",
     "src/api",

@@ -160,6 +160,6 @@ test("an old primary that can't be rewound is cloned anew after three attempts",
   expect(two.output.match(/Starting up pg_rewind/g)).toHaveLength(3);
   expect(two.psql("SELECT to_regclass('lost_too') IS NULL, to_regclass('kept') IS NOT NULL")).toBe("t|t");
   expect(
-    two.volumeEntries().filter((name) => !/^(pgdata|unarchived_\w+|owner\.json|\.cnpg-ts\.lock)$/.test(name)),
+    two.volumeEntries().filter((name) => !/^(pgdata|unarchived_\w+|owner\.json|\.cnpg-ts\.(lock|probe))$/.test(name)),
   ).toEqual([]);
 }, 180_000);

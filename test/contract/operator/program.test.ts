@@ -112,10 +112,10 @@ async function useEverything(): Promise<void> {
     },
   });
   await scene.waitHealthy("e", 2);
-  await expect.poll(() => scene.find(resources.podMonitors, "e"), { timeout: 20_000 }).toBeDefined();
+  await expect.poll(() => scene.find(resources.podMonitors, "e"), { timeout: 60_000 }).toBeDefined();
   expect(await scene.find(resources.failoverQuorums, "e")).toBeDefined();
   await scene.patchSpec("e", { monitoring: { enablePodMonitor: false }, managed: null, enablePDB: false });
-  await expect.poll(() => scene.find(resources.podMonitors, "e"), { timeout: 20_000 }).toBeUndefined();
+  await expect.poll(() => scene.find(resources.podMonitors, "e"), { timeout: 60_000 }).toBeUndefined();
   const nodePatch = { type: "merge" as const, body: { spec: { unschedulable: true } } };
   await world.api.patch(resources.nodes, { name: "node-1" }, nodePatch);
   await world.api.create(resources.databases, {
