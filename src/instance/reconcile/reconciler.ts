@@ -295,8 +295,9 @@ export class Reconciler {
   }
 
   async #holdLease(signal: AbortSignal): Promise<boolean> {
-    const { lease } = this.#options;
-    const dead = await this.#volumes.reason();
+    const { lease, postmaster } = this.#options;
+    // The launcher probes them while PostgreSQL runs, and a promotion is not to wait for a disk twice.
+    const dead = postmaster.pid === undefined ? await this.#volumes.reason() : null;
     if (dead !== null) {
       this.#logWait(`the primary lease is left to others: ${dead}`);
       return false;
