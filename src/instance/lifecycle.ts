@@ -6,6 +6,7 @@ import { planStart } from "../plan/instance/role.ts";
 import { planEscalation, planStop, type StopCause, type StopPlan } from "../plan/instance/shutdown.ts";
 import type { PostmasterExit } from "../ports/postmaster-host.ts";
 import { defaultWalSegmentBytes } from "../postgres/wal-name.ts";
+import { within } from "../runtime/within.ts";
 import type { InstanceContext } from "./instance-context.ts";
 import type { Postmaster } from "./postmaster.ts";
 import type { PrimaryLease } from "./primary-lease.ts";
@@ -180,7 +181,7 @@ export class Lifecycle {
     // A new round may be needed when the exit handler had just started PostgreSQL again.
     while (postmaster.pid !== undefined) await this.stop(cause);
     await lease.release();
-    await this.#within(loggedLimitMs, this.#logged, undefined);
+    await within(context.clock, loggedLimitMs, this.#logged, undefined);
     await this.#options.finish(code);
   }
 
@@ -194,7 +195,7 @@ export class Lifecycle {
     const { right } = lease;
     if (!right || isAlone(right, context.settings.podName) || this.terminating) return this.terminate(cause, 0);
     const asked = wasForced().then((forced) => (forced ? this.terminate("forced", 0) : undefined));
-    await this.#within(forcedAnswerMs, asked, undefined);
+    await within(context.clock, forcedAnswerMs, asked, undefined);
     await this.terminate(cause, 0);
   }
 
@@ -228,26 +229,14 @@ export class Lifecycle {
 
   /** The role by files, or as last known when the disk does not answer: a stop must not depend on it. */
   #roleAtHand(): Promise<"primary" | "standby"> {
-    const { data } = this.#options.context;
+    const { clock, data } = this.#options.context;
     const known = data.knownRole ?? "primary";
-    return this.#within(
+    return within(
+      clock,
       roleLimitMs,
       data.role().catch(() => known),
       known,
     );
-  }
-
-  async #within<T>(limitMs: number, work: Promise<T>, otherwise: T): Promise<T> {
-    const done = new AbortController();
-    const limit = this.#options.context.clock.sleep(limitMs, done.signal).then(
-      () => otherwise,
-      () => otherwise,
-    );
-    try {
-      return await Promise.race([work, limit]);
-    } finally {
-      done.abort();
-    }
   }
 
   async #walSpace(): Promise<WalSpace> {

@@ -1,10 +1,11 @@
 import { planVolumeProbe } from "../../plan/instance/volume-probe.ts";
+import { within } from "../../runtime/within.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
 /** The file that the launcher's probe writes too, so that there is never more than one. */
 const probeFile = ".cnpg-ts.probe";
 
-type CheckContext = Pick<InstanceContext, "files" | "processes" | "settings" | "state">;
+type CheckContext = Pick<InstanceContext, "clock" | "files" | "processes" | "settings" | "state">;
 
 /**
  * Asks the volumes of an instance whose PostgreSQL is down for a sign of life: nobody probes them then, and a manager that took
@@ -34,15 +35,8 @@ export class VolumeCheck {
   async #check(folder: string): Promise<string | null> {
     const pending = this.#pending.get(folder) ?? this.#write(folder);
     this.#pending.set(folder, pending);
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<string>((resolve) => {
-      timer = setTimeout(resolve, this.#limitMs, `no write to ${folder} came back within ${this.#limitMs / 1_000} s`);
-    });
-    try {
-      return await Promise.race([pending, tooLong]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const tooLong = `no write to ${folder} came back within ${this.#limitMs / 1_000} s`;
+    return within(this.#context.clock, this.#limitMs, pending, tooLong);
   }
 
   async #write(folder: string): Promise<string | null> {

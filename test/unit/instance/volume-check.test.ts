@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { VolumeCheck } from "../../../src/instance/isolation/volume-check.ts";
 import type { RunResult } from "../../../src/ports/processes.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
 
 type Context = ConstructorParameters<typeof VolumeCheck>[0];
 
@@ -8,6 +9,7 @@ type Context = ConstructorParameters<typeof VolumeCheck>[0];
 function withDisk(answer: () => Promise<Partial<RunResult>>) {
   const commands: string[][] = [];
   const context = {
+    clock: systemClock,
     files: { read: async () => "" },
     settings: { pgData: "/data/pgdata", walVolume: "/wal", tablespaces: "/tablespaces" },
     state: {},
