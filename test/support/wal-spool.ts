@@ -11,6 +11,8 @@ import { captureLogs } from "./log-capture.ts";
 export interface WalSpool {
   /** For the server whose WAL it is. */
   archiveCommand: string;
+  /** The same as a line of a configuration file, or behind `ALTER SYSTEM SET`. */
+  archiveSetting: string;
   stop(): Promise<void>;
 }
 
@@ -60,8 +62,10 @@ export async function startWalSpool(options: {
   })().catch((error: unknown) => {
     failure = error;
   });
+  const archiveCommand = `cp %p ${wal}/%f.tmp && mv ${wal}/%f.tmp ${wal}/%f`;
   return {
-    archiveCommand: `cp %p ${wal}/%f.tmp && mv ${wal}/%f.tmp ${wal}/%f`,
+    archiveCommand,
+    archiveSetting: `archive_command = '${archiveCommand.replaceAll("'", "''")}'`,
     async stop() {
       stopped = true;
       await loop;

@@ -42,8 +42,7 @@ beforeAll(async () => {
     settings: { archive_mode: "on", max_wal_senders: "4", autovacuum: "off" },
     async prepare(dataDir, user) {
       spool = await startWalSpool({ store, ...place, folder: join(folder, "wal"), owner: user });
-      const command = spool.archiveCommand.replaceAll("'", "''");
-      await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
+      await writeFile(join(dataDir, "postgresql.auto.conf"), `${spool.archiveSetting}\n`);
     },
   });
   await runSql(primary, "CREATE TABLE public.t AS SELECT 1 AS id", "CREATE ROLE streaming LOGIN REPLICATION");

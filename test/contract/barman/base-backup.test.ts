@@ -58,8 +58,7 @@ beforeAll(async () => {
     settings: { archive_mode: "on", wal_level: "replica", max_wal_senders: "4" },
     async prepare(dataDir, user) {
       spool = await startWalSpool({ store, ...place, folder: join(folder, "wal"), owner: user });
-      const command = spool.archiveCommand.replaceAll("'", "''");
-      await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
+      await writeFile(join(dataDir, "postgresql.auto.conf"), `${spool.archiveSetting}\n`);
     },
   });
   spaceFolder = join(folder, "space");

@@ -62,8 +62,7 @@ export class BaseLab {
       async prepare(dataDir, user) {
         const spool = await startWalSpool({ store, ...BaseLab.place, folder: join(folder, "wal"), owner: user });
         spools.push(spool);
-        const command = spool.archiveCommand.replaceAll("'", "''");
-        await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
+        await writeFile(join(dataDir, "postgresql.auto.conf"), `${spool.archiveSetting}\n`);
       },
     });
     const [spool] = spools;

@@ -169,11 +169,7 @@ describe.each(Object.keys(clouds))("%s", (name) => {
       const spoolFolder = join(folder, name, "base-wal");
       spool = await startWalSpool({ store, ...place, folder: spoolFolder, owner: primary.user });
       await run("chmod", ["755", join(folder, name)]);
-      await runSql(
-        primary,
-        `ALTER SYSTEM SET archive_command = '${spool.archiveCommand.replaceAll("'", "''")}'`,
-        "SELECT pg_reload_conf()",
-      );
+      await runSql(primary, `ALTER SYSTEM SET ${spool.archiveSetting}`, "SELECT pg_reload_conf()");
     });
     afterAll(() => spool?.stop());
 

@@ -48,10 +48,10 @@ const spools: WalSpool[] = [];
 let backupId: string;
 
 /** Makes a server archive into the one archive. */
-async function archiveCommand(name: string, owner: PostgresServer["user"]): Promise<string> {
+async function archiveSetting(name: string, owner: PostgresServer["user"]): Promise<string> {
   const spool = await startWalSpool({ store, ...place, folder: join(folder, name), owner });
   spools.push(spool);
-  return spool.archiveCommand;
+  return spool.archiveSetting;
 }
 
 beforeAll(async () => {
@@ -69,19 +69,17 @@ beforeAll(async () => {
       wal_keep_size: "64MB",
     },
     async prepare(dataDir, user) {
-      const command = (await archiveCommand("primary", user)).replaceAll("'", "''");
-      await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
+      await writeFile(join(dataDir, "postgresql.auto.conf"), `${await archiveSetting("primary", user)}\n`);
     },
   });
   await runSql(primary, "CREATE TABLE public.n AS SELECT 1 AS id", "CREATE ROLE streaming LOGIN REPLICATION");
-  const command = await archiveCommand("standby", primary.user);
+  const setting = await archiveSetting("standby", primary.user);
   standby = await startPostgres({
     standbyOf: primary,
     settings: { hot_standby: "on", min_wal_size: "8MB" },
     async prepare(dataDir) {
       const text = await readFile(join(dataDir, "postgresql.auto.conf"), "utf8");
-      const own = text.replace(/^archive_command = .*$/m, `archive_command = '${command.replaceAll("'", "''")}'`);
-      await writeFile(join(dataDir, "postgresql.auto.conf"), own);
+      await writeFile(join(dataDir, "postgresql.auto.conf"), text.replace(/^archive_command = .*$/m, setting));
     },
   });
 });

@@ -39,8 +39,7 @@ export async function startArchivedSource(): Promise<ArchivedSource> {
     settings: { wal_level: "logical", archive_mode: "on", max_wal_senders: "5", track_commit_timestamp: "on" },
     async prepare(dataDir, user) {
       spool = await startWalSpool({ store, ...place, folder: join(folder, "wal"), owner: user });
-      const command = spool.archiveCommand.replaceAll("'", "''");
-      await writeFile(join(dataDir, "postgresql.auto.conf"), `archive_command = '${command}'\n`);
+      await writeFile(join(dataDir, "postgresql.auto.conf"), `${spool.archiveSetting}\n`);
     },
   });
   const connect = (signal?: AbortSignal) =>
