@@ -1,4 +1,3 @@
-import { phases } from "../src/api/phases.ts";
 import { createCluster, type TestCluster } from "../test/e2e/support/cluster.ts";
 import { kubectl } from "../test/e2e/support/kubectl.ts";
 import { waitFor } from "../test/e2e/support/wait.ts";
@@ -41,16 +40,7 @@ const faults: Readonly<Record<string, Fault>> = {
     make: async (cluster) => {
       const { status } = await cluster.get();
       const target = status?.instanceNames?.find((name) => name !== status.currentPrimary) ?? "";
-      const body = {
-        targetPrimary: target,
-        targetPrimaryTimestamp: new Date().toISOString(),
-        phase: phases.switchover,
-        phaseReason: `Switching over to ${target}`,
-      };
-      const patch = JSON.stringify({ status: body });
-      const where = ["cluster", cluster.name, "-n", cluster.namespace];
-      await kubectl(["patch", ...where, "--subresource=status", "--type=merge", "-p", patch]);
-      await waitFor("the new primary", 90_000, async () => (await cluster.primary()) === target);
+      await cluster.switchOver(target);
     },
   },
 };

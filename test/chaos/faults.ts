@@ -4,6 +4,7 @@ import { startCluster } from "../../local/cluster/up.ts";
 import type { TestCluster } from "../e2e/support/cluster.ts";
 import { freezeApiServer } from "../e2e/support/control-plane.ts";
 import { kubectl } from "../e2e/support/kubectl.ts";
+import { signalRuntime } from "../e2e/support/runtime-processes.ts";
 import { cutFromApiServer, freezeContainer, rejoinApiServer, thawContainer } from "./node-faults.ts";
 
 /** What a fault is made on. */
@@ -27,9 +28,6 @@ const nothing = async () => undefined;
 const inPrimary = ({ cluster, primary }: Scene, script: string) =>
   kubectl(["exec", "-n", cluster.namespace, primary, "-c", "postgres", "--", "bash", "-c", script]);
 
-const ofRuntime = (signal: string) =>
-  `for p in /proc/[0-9]*; do n=\${p#/proc/}; [ $n != $$ ] && grep -qs runtime/manager.cjs $p/cmdline && kill -${signal} $n; done; true`;
-
 /** Every fault by its name. */
 export const faults: Readonly<Record<string, Fault>> = {
   "pod-deleted": {
@@ -52,7 +50,7 @@ export const faults: Readonly<Record<string, Fault>> = {
     about: "the instance manager's runtime is killed",
     holdSeconds: 0,
     make: async (scene) => {
-      await inPrimary(scene, ofRuntime("KILL"));
+      await inPrimary(scene, signalRuntime("KILL"));
       return nothing;
     },
   },
@@ -60,7 +58,7 @@ export const faults: Readonly<Record<string, Fault>> = {
     about: "the instance manager's runtime stands still (SIGSTOP)",
     holdSeconds: 20,
     make: async (scene) => {
-      await inPrimary(scene, ofRuntime("STOP"));
+      await inPrimary(scene, signalRuntime("STOP"));
       return nothing;
     },
   },

@@ -3,7 +3,7 @@ import { run } from "../../local/process/run.ts";
 import { createCluster, operatorServes, type TestCluster } from "../e2e/support/cluster.ts";
 import { getObject, kubectl } from "../e2e/support/kubectl.ts";
 import { waitFor } from "../e2e/support/wait.ts";
-import { startWriter } from "../e2e/support/writer.ts";
+import { startWriter, storedRows } from "../e2e/support/writer.ts";
 import { faults } from "./faults.ts";
 import type { ChaosRecord } from "./records.ts";
 import { judge } from "./verdict.ts";
@@ -82,7 +82,7 @@ export async function makeOne(cluster: TestCluster, name: string, durability: Du
   const throughService = await service.acknowledged();
   await Promise.all([service.stop(), session.stop()]);
   const last = await cluster.primary();
-  const stored = new Set((await cluster.sql(last, "select id from writes")).split("\n").map(Number));
+  const stored = await storedRows(cluster);
   const moved = last !== primary;
   const verdict = judge({ faultAt, throughService, bySession, stored, moved });
   const commit = (await run("git", ["rev-parse", "--short", "HEAD"])).trim();

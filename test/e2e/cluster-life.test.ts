@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { annotations, labels } from "../../src/api/labels.ts";
-import { phases } from "../../src/api/phases.ts";
 import { createCluster, type TestCluster } from "./support/cluster.ts";
 import { getObject, kubectl } from "./support/kubectl.ts";
 import { waitFor } from "./support/wait.ts";
-import { startWriter } from "./support/writer.ts";
+import { startWriter, storedRows } from "./support/writer.ts";
 
 /** One cluster of three lives through what its owners do to it; the order of the tests is its life. */
 describe("a cluster of three", () => {
@@ -66,26 +65,7 @@ describe("a cluster of three", () => {
   test("switches over when a new target is written to its status", async () => {
     const before = await cluster.primary();
     const target = before === "life-2" ? "life-3" : "life-2";
-    const patch = {
-      status: {
-        targetPrimary: target,
-        targetPrimaryTimestamp: new Date().toISOString().replace(/\.(\d{3})Z$/, ".$1000Z"),
-        phase: phases.switchover,
-        phaseReason: `Switching over to ${target}`,
-      },
-    };
-    await kubectl([
-      "patch",
-      "cluster",
-      "life",
-      "-n",
-      cluster.namespace,
-      "--subresource=status",
-      "--type=merge",
-      "-p",
-      JSON.stringify(patch),
-    ]);
-    await waitFor("the new primary", 90_000, async () => (await cluster.primary()) === target);
+    await cluster.switchOver(target);
     await cluster.healthy(3);
     expect(await cluster.sql(target, "select pg_is_in_recovery()", "postgres")).toBe("f");
     expect(await cluster.sql(before, "select pg_is_in_recovery()", "postgres")).toBe("t");
@@ -101,9 +81,7 @@ describe("a cluster of three", () => {
     await waitFor("writes after the failover", 30_000, async () => (await writer.acknowledged()).length > seen);
     const acknowledged = await writer.acknowledged();
     await writer.stop();
-    const stored = new Set(
-      (await cluster.sql(await cluster.primary(), "select id from writes")).split("\n").map(Number),
-    );
+    const stored = await storedRows(cluster);
     expect(acknowledged.filter(({ row }) => !stored.has(row))).toEqual([]);
   });
 

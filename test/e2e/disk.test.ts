@@ -6,7 +6,7 @@ import { phases } from "../../src/api/phases.ts";
 import { createCluster, type TestCluster } from "./support/cluster.ts";
 import { getObject, kubectl } from "./support/kubectl.ts";
 import { waitFor } from "./support/wait.ts";
-import { startWriter, type Writer } from "./support/writer.ts";
+import { startWriter, storedRows, type Writer } from "./support/writer.ts";
 
 interface Pod {
   metadata: { name: string; uid: string };
@@ -68,8 +68,7 @@ describe("volumes of a cluster of three that grow, fill, die and hang", () => {
     const acknowledged = await writer.acknowledged();
     console.log(`${fault}: longest time between two acknowledged rows ${(await writer.longestGap()).toFixed(1)} s`);
     await writer.stop();
-    const stored = await cluster.sql(await cluster.primary(), "select id from writes");
-    const rows = new Set(stored.split("\n").map(Number));
+    const rows = await storedRows(cluster);
     expect(acknowledged.filter(({ row }) => !rows.has(row))).toEqual([]);
   };
   const otherPrimary = (than: string) =>

@@ -3,18 +3,14 @@ import { annotations } from "../../src/api/labels.ts";
 import { createCluster, operatorServes, type TestCluster } from "./support/cluster.ts";
 import { freezeApiServer } from "./support/control-plane.ts";
 import { getObject, kubectl } from "./support/kubectl.ts";
+import { runtimePids, signalRuntime } from "./support/runtime-processes.ts";
 import { waitFor } from "./support/wait.ts";
-import { startWriter } from "./support/writer.ts";
+import { startWriter, storedRows } from "./support/writer.ts";
 
 interface Pod {
   metadata: { uid: string };
   status: { podIP?: string; containerStatuses?: { restartCount: number; ready: boolean }[] };
 }
-
-/** Prints the runtime's process ids and not that of the shell that runs this. */
-const runtimePids =
-  "for p in /proc/[0-9]*; do n=$(basename $p); [ $n != $$ ] && grep -qs runtime/manager.cjs $p/cmdline && echo $n; done; true";
-const killRuntime = `kill -9 $(${runtimePids})`;
 
 describe("faults of a cluster of three", () => {
   let cluster: TestCluster;
@@ -39,9 +35,7 @@ describe("faults of a cluster of three", () => {
     const acknowledged = await writer.acknowledged();
     await writer.stop();
     await cluster.healthy(3);
-    const stored = new Set(
-      (await cluster.sql(await cluster.primary(), "select id from writes")).split("\n").map(Number),
-    );
+    const stored = await storedRows(cluster);
     expect(acknowledged.filter(({ row }) => !stored.has(row))).toEqual([]);
   });
 
@@ -52,7 +46,7 @@ describe("faults of a cluster of three", () => {
     const postmaster = await shell(primary, "head -1 $PGDATA/postmaster.pid");
     const runtime = await shell(primary, runtimePids);
     const seen = (await writer.acknowledged()).length;
-    await shell(primary, killRuntime);
+    await shell(primary, signalRuntime("KILL"));
     await waitFor("status from the new runtime", 60_000, async () => {
       const answer = await shell(primary, "/controller/manager instance status").catch(() => "{}");
       return JSON.parse(answer).isPrimary === true;
@@ -168,7 +162,7 @@ describe("a cluster of one", () => {
     const postmaster = await shell("head -1 $PGDATA/postmaster.pid");
     const archived = "select archived_count from pg_stat_archiver";
     // Without its program the runtime can't come back; the launcher goes on trying.
-    await shell(`mv /controller/runtime/manager.cjs /controller/runtime/away; ${killRuntime}`);
+    await shell(`mv /controller/runtime/manager.cjs /controller/runtime/away; ${signalRuntime("KILL")}`);
     const started = (await writer.acknowledged()).length;
     await new Promise((resolve) => setTimeout(resolve, 60_000));
     const during = (await writer.acknowledged()).length;

@@ -110,7 +110,7 @@ function handle(namespace: string, name: string): TestCluster {
     switchOver: async (target) => {
       const status = {
         targetPrimary: target,
-        targetPrimaryTimestamp: new Date().toISOString(),
+        targetPrimaryTimestamp: new Date().toISOString().replace(/\.(\d{3})Z$/, ".$1000Z"),
         phase: phases.switchover,
         phaseReason: `Switching over to ${target}`,
       };

@@ -107,3 +107,8 @@ export async function startWriter(cluster: TestCluster, options: WriterOptions =
     },
   };
 }
+
+/** Numbers of the rows that the primary has. */
+export async function storedRows(cluster: TestCluster): Promise<ReadonlySet<number>> {
+  return new Set((await cluster.sql(await cluster.primary(), "select id from writes")).split("\n").map(Number));
+}
