@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -23,17 +23,20 @@ export async function buildLauncher(): Promise<string> {
   if (existsSync(output)) return output;
 
   await mkdir(dirname(output), { recursive: true });
-  const unfinished = `${output}.${process.pid}`;
+  // Not by the process: two parts of the image build compile side by side in one.
+  const unfinished = `${output}.${randomUUID()}`;
   const units = sources.filter((name) => name.endsWith(".c"));
   try {
     // Compiled from inside the folder, so that no path of this machine gets into the binary.
     await promisify(execFile)(compiler, [...flags, "-s", "-o", unfinished, ...units], {
       cwd: folder,
     });
+    await rename(unfinished, output);
   } catch (error) {
     const detail = error instanceof Error && "stderr" in error && error.stderr ? error.stderr : error;
     throw new Error(`The launcher cannot be compiled; is gcc with a static libc (libc6-dev) installed?\n${detail}`);
+  } finally {
+    await rm(unfinished, { force: true });
   }
-  await rename(unfinished, output);
   return output;
 }
