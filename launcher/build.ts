@@ -28,15 +28,15 @@ export async function buildLauncher(): Promise<string> {
   const units = sources.filter((name) => name.endsWith(".c"));
   try {
     // Compiled from inside the folder, so that no path of this machine gets into the binary.
-    await promisify(execFile)(compiler, [...flags, "-s", "-o", unfinished, ...units], {
-      cwd: folder,
-    });
+    await promisify(execFile)(compiler, [...flags, "-s", "-o", unfinished, ...units], { cwd: folder }).catch(refused);
     await rename(unfinished, output);
-  } catch (error) {
-    const detail = error instanceof Error && "stderr" in error && error.stderr ? error.stderr : error;
-    throw new Error(`The launcher cannot be compiled; is gcc with a static libc (libc6-dev) installed?\n${detail}`);
   } finally {
     await rm(unfinished, { force: true });
   }
   return output;
+}
+
+function refused(error: unknown): never {
+  const detail = error instanceof Error && "stderr" in error && error.stderr ? error.stderr : error;
+  throw new Error(`The launcher cannot be compiled; is gcc with a static libc (libc6-dev) installed?\n${detail}`);
 }
