@@ -7,16 +7,17 @@ type Difference = string | null;
 
 /**
  * Tells in words how the spec noted on a pod differs from the one it would get now, or null when it does not.
- * The order of checks is fixed, so equal differences give equal texts.
+ * The order of checks is fixed, so equal differences give equal texts. `compatible`: only what CloudNativePG compares too, so that
+ * no pod of its own is replaced because another operator has taken over. @default compatible false
  */
-export function comparePodSpecs(stored: PodSpec, target: PodSpec): string | null {
+export function comparePodSpecs(stored: PodSpec, target: PodSpec, { compatible = false } = {}): string | null {
   const before = comparableSpec(stored);
   const after = comparableSpec(target);
   const field = (name: keyof PodSpec): Difference => (sameJson(before[name], after[name]) ? null : "");
   const checks: readonly [component: string, difference: () => Difference][] = [
     ["volumes", () => compareLists(before.volumes, after.volumes, ({ name }) => name)],
-    ["containers", () => compareContainers(before.containers, after.containers)],
-    ["init-containers", () => compareContainers(comparableInit(before), comparableInit(after))],
+    ["containers", () => compareContainers(before.containers, after.containers, compatible)],
+    ["init-containers", () => compareContainers(comparableInit(before), comparableInit(after), compatible)],
     ["security-context", () => field("securityContext")],
     ["affinity", () => field("affinity")],
     ["tolerations", () => field("tolerations")],
@@ -26,11 +27,18 @@ export function comparePodSpecs(stored: PodSpec, target: PodSpec): string | null
     ["scheduler-name", () => field("schedulerName")],
     ["hostname", () => field("hostname")],
     ["termination-grace-period", () => field("terminationGracePeriodSeconds")],
-    ["priority-class-name", () => field("priorityClassName")],
-    ["subdomain", () => field("subdomain")],
+    ...(compatible ? [] : ownChecks(field)),
   ];
   const found = firstDifference(checks);
   return found === null ? null : `original and target PodSpec differ in ${found}`;
+}
+
+/** Ours: CloudNativePG lets these reach a pod when it is next made. */
+function ownChecks(field: (name: keyof PodSpec) => Difference): readonly [string, () => Difference][] {
+  return [
+    ["priority-class-name", () => field("priorityClassName")],
+    ["subdomain", () => field("subdomain")],
+  ];
 }
 
 /** A new operator image reaches the pods in its own way; the container that carries it is not compared. */
@@ -38,18 +46,18 @@ function comparableInit(spec: PodSpec): Container[] {
   return (spec.initContainers ?? []).filter(({ name }) => name !== "bootstrap-controller");
 }
 
-function compareContainers(before: readonly Container[], after: readonly Container[]): Difference {
+function compareContainers(before: readonly Container[], after: readonly Container[], compatible: boolean): Difference {
   for (const container of before) {
     const match = after.find(({ name }) => name === container.name);
     if (!match) return `container ${container.name} has been removed`;
-    const difference = compareContainer(container, match);
+    const difference = compareContainer(container, match, compatible);
     if (difference !== null) return `container ${container.name} differs in ${difference}`;
   }
   const added = after.find(({ name }) => !before.some((container) => container.name === name));
   return added ? `container ${added.name} has been added` : null;
 }
 
-function compareContainer(before: Container, after: Container): Difference {
+function compareContainer(before: Container, after: Container, compatible: boolean): Difference {
   const field = (name: keyof Container): Difference => (sameJson(before[name], after[name]) ? null : "");
   return firstDifference([
     ["image", () => field("image")],
@@ -58,7 +66,7 @@ function compareContainer(before: Container, after: Container): Difference {
     ["liveness-probe", () => field("livenessProbe")],
     ["startup-probe", () => field("startupProbe")],
     ["command", () => field("command")],
-    ["args", () => field("args")],
+    ["args", () => (compatible ? null : field("args"))],
     ["resources", () => field("resources")],
     [
       "ports",

@@ -1,10 +1,12 @@
 // npm run check:reference [-- --write-digests]
-// Compares with data that is not part of the project: the folder is named by CNPG_TS_REFERENCE and holds `crds/` and
-// `samples/`. The digests of its definitions are committed, so that unit tests can compare where it is not at hand.
+// Compares with data that is not part of the project: the folder is named by CNPG_TS_REFERENCE and holds `crds/`, `samples/` and,
+// where CloudNativePG itself was watched, `observed/`. The digests of its definitions are committed, so that unit tests can compare where it is not at hand.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkSamples } from "./acceptance.ts";
+import { compareObserved, readObserved } from "./observed.ts";
 import { type Comparison, compareDefinitions } from "./structure.ts";
+import { planTakeOver } from "./take-over.ts";
 
 const digestsFile = "constructs/crds/digests.json";
 
@@ -18,7 +20,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const comparisons = compareDefinitions(folder);
   if (args.includes("--write-digests")) writeDigests(comparisons);
-  const failures = reportDefinitions(comparisons) + (await reportSamples(folder));
+  const failures = reportDefinitions(comparisons) + reportObserved(folder) + (await reportSamples(folder));
   process.stdout.write(failures === 0 ? "Equal to the reference.\n" : `${failures} differences.\n`);
   return failures === 0 ? 0 : 1;
 }
@@ -45,6 +47,26 @@ async function reportSamples(folder: string): Promise<number> {
     `${accepted} manifests accepted, ${refused.length} refused, ${foreign} of kinds not served here, ${mismatches.length} taken differently.\n`,
   );
   return mismatches.length;
+}
+
+/** What we make for clusters that the original made, and what we would do to them. */
+function reportObserved(folder: string): number {
+  const observed = readObserved(folder);
+  if (!observed) return 0;
+  const comparisons = compareObserved(observed);
+  const different = comparisons.filter(({ differences }) => differences.length > 0);
+  for (const { name, differences } of different) process.stdout.write(`${name}:\n  ${differences.join("\n  ")}\n`);
+  const steps = observed.clusters.flatMap((cluster) =>
+    planTakeOver(folder, cluster, observed).map(
+      (step) => `Cluster ${cluster.metadata.name}: taking it over means ${step}`,
+    ),
+  );
+  for (const step of steps) process.stdout.write(`${step}\n`);
+  const equal = comparisons.length - different.length;
+  process.stdout.write(
+    `${equal} of ${comparisons.length} observed objects as we make them; ${steps.length} steps to take ${observed.clusters.length} clusters over.\n`,
+  );
+  return different.length + steps.length;
 }
 
 function writeDigests(comparisons: readonly Comparison[]): void {

@@ -23,7 +23,7 @@ export function rolloutReason(pass: Pass, instance: AnsweredInstance): RolloutRe
   if (!instance.status.executableHash) {
     return { text: `pod '${instance.name}' is not reporting the executable hash`, inPlace: false };
   }
-  const text = outdatedSpec(pass, instance.pod, { keepsImage: isOurs(instance) });
+  const text = outdatedSpec(pass, instance.pod, { ours: isOurs(instance) });
   if (text) return { text, inPlace: false };
   if (instance.status.pendingRestart) {
     return { text: "Postgres needs a restart to apply some configuration changes", inPlace: true };
@@ -32,10 +32,11 @@ export function rolloutReason(pass: Pass, instance: AnsweredInstance): RolloutRe
 }
 
 /**
- * In words, how a pod differs from the one that would be made now; `null` when it does not. `keepsImage`: where managers are
- * replaced in place, the pod need not follow the operator's image.
+ * In words, how a pod differs from the one that would be made now; `null` when it does not. `ours`: an instance manager of ours runs
+ * in it, so where managers are replaced in place the pod need not follow the operator's image. A pod of CloudNativePG's is judged as
+ * that would do it: who takes a cluster over must not restart it.
  */
-export function outdatedSpec(pass: Pass, pod: Pod, { keepsImage = true } = {}): string | null {
+export function outdatedSpec(pass: Pass, pod: Pod, { ours = true } = {}): string | null {
   const serial = parseNodeSerial(pod);
   if (serial === undefined) return null;
   const built = buildInstancePod(draftCluster(pass), serial, pass.observed.operator.context).spec;
@@ -49,7 +50,7 @@ export function outdatedSpec(pass: Pass, pod: Pod, { keepsImage = true } = {}): 
     askedRestart(pass, pod) ??
     (pass.cluster.metadata.annotations?.[annotations.reconcilePodSpec] === "disabled"
       ? null
-      : driftOf(pass, pod, target, keepsImage && pass.observed.operator.onlineUpdateEnabled))
+      : driftOf(pass, pod, target, ours))
   );
 }
 
@@ -104,14 +105,15 @@ function askedRestart(pass: Pass, pod: Pod): string | null {
   return "cluster has been explicitly restarted via annotation";
 }
 
-function driftOf(pass: Pass, pod: Pod, target: PodSpec, keepsImage: boolean): string | null {
+function driftOf(pass: Pass, pod: Pod, target: PodSpec, ours: boolean): string | null {
+  const keepsImage = ours && pass.observed.operator.onlineUpdateEnabled;
   const bootstrap = pod.spec?.initContainers?.find((it) => it.name === "bootstrap-controller")?.image;
   const wanted = pass.observed.operator.context.operatorImageName;
   if (bootstrap && bootstrap !== wanted && !keepsImage) {
     return `the instance is using an old bootstrap container image: ${bootstrap} -> ${wanted}`;
   }
   const recorded = parseRecordedPodSpec(pod);
-  return recorded ? comparePodSpecs(recorded, target) : driftOfUnrecorded(pod, target);
+  return recorded ? comparePodSpecs(recorded, target, { compatible: !ours }) : driftOfUnrecorded(pod, target);
 }
 
 /** A pod of old times does not tell how it was asked for, so what it is gets compared, as far as nobody else changes that. */

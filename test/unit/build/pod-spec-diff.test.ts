@@ -315,3 +315,16 @@ describe("a pod", () => {
     });
   });
 });
+
+test("what CloudNativePG does not compare is no difference to a pod of its own", () => {
+  const before = stored((spec) => {
+    first(spec).args = ["x"];
+    spec.priorityClassName = "high";
+    spec.subdomain = "any";
+    (spec.initContainers as Container[]).push({ name: "sidecar", args: ["instance"] });
+  });
+  const after = structuredClone(target);
+  (after.initContainers as Container[]).push({ name: "sidecar", args: ["instance", "--log-level=debug"] });
+  expect(comparePodSpecs(before, after, { compatible: true })).toBeNull();
+  expect(comparePodSpecs(before, after)).toContain("differs in args");
+});

@@ -73,6 +73,12 @@ describe("replicas", () => {
     expect(outcome.reason).toContain(reason);
   });
 
+  it("stay where CloudNativePG's own instance manager runs and would not see the difference", () => {
+    const given = { priorityClassName: "high" };
+    expect(run(rolled(given)).steps).toEqual([]);
+    expect(run(rolled(given, { "c-3": { cnpgTs: {} } })).steps).toEqual(["event UpgradingInstance", "deletePod c-3"]);
+  });
+
   it("stay when drift checks are switched off", () => {
     const given = rolled(resources, {}, { annotations: { "cnpg.io/reconcilePodSpec": "disabled" } });
     expect(run(given).steps).toEqual([]);
