@@ -20,6 +20,20 @@ export async function thawVolume(volume: string, folders?: ClusterFolders): Prom
   await onVolume(volume, (path) => ["fsfreeze", "--unfreeze", path], folders);
 }
 
+/** What takes the room on a filled volume; named so that no program of an instance looks at it. */
+const filler = ".filler";
+
+/** Leaves 4 MiB of room on a volume, less than a WAL segment. */
+export async function fillVolume(volume: string, folders?: ClusterFolders): Promise<void> {
+  const script = `free=$(df --output=avail -BM "$1" | tail -1 | tr -dc 0-9); fallocate -l $((free - 4))M "$1/${filler}"`;
+  await onVolume(volume, (path) => ["sh", "-c", script, "sh", path], folders);
+}
+
+/** Ends what `fillVolume` began. */
+export async function emptyVolume(volume: string, folders?: ClusterFolders): Promise<void> {
+  await onVolume(volume, (path) => ["rm", "-f", `${path}/${filler}`], folders);
+}
+
 async function onVolume(
   volume: string,
   command: (path: string) => string[],

@@ -1,6 +1,13 @@
-import { faults } from "./faults.ts";
-import { keep, readRecords } from "./records.ts";
-import { createScene, makeOne } from "./run-fault.ts";
+import type { TestCluster } from "../e2e/support/cluster.ts";
+import { kubectl } from "../e2e/support/kubectl.ts";
+import type { ChaosRecord } from "./chaos-record.ts";
+import type { SceneKind } from "./fault.ts";
+import { faults, faultsByKind } from "./faults.ts";
+import { chooseNext } from "./next-fault.ts";
+import { keep, readRecords, writeReport } from "./records.ts";
+import { brokePromise } from "./report.ts";
+import { makeOne } from "./run-fault.ts";
+import { createScene } from "./scene.ts";
 
 const usage = `usage: npm run chaos [-- OPTIONS] [FAULT ...]
 
@@ -9,30 +16,28 @@ npm start -- --nodes 3 --no-quickstart. Without names, those faults that have th
 
   --runs N     how many runs in all (12)
   --required   with synchronous replication that a commit waits for
+  --report     write the report from the runs that are kept, and make none
   --help       show this text
+${Object.entries(faultsByKind).map(renderKind).join("")}`;
 
-Faults:
-${Object.entries(faults)
-  .map(([name, { about }]) => `  ${name.padEnd(24)} ${about}`)
-  .join("\n")}
-`;
+function renderKind([kind, ofKind]: [string, Readonly<Record<string, { about: string }>>]): string {
+  const lines = Object.entries(ofKind).map(([name, { about }]) => `  ${name.padEnd(26)} ${about}\n`);
+  return `\n${kind}:\n${lines.join("")}`;
+}
 
 function runsAsked(args: string[]): number {
   const at = args.indexOf("--runs");
   return at < 0 ? 12 : Number(args.splice(at, 2)[1]);
 }
 
-/** The fault with the fewest runs on record under this kind of replication; the first of several. */
-function nextFault(names: readonly string[], durability: string): string {
-  const records = readRecords().filter((record) => record.durability === durability);
-  const count = (name: string) => records.filter(({ fault }) => fault === name).length;
-  return names.reduce((least, name) => (count(name) < count(least) ? name : least));
-}
-
 async function main(): Promise<number> {
   const args = process.argv.slice(2);
   if (args.includes("--help")) {
     process.stdout.write(usage);
+    return 0;
+  }
+  if (args.includes("--report")) {
+    writeReport();
     return 0;
   }
   const durability = args.includes("--required") ? "required" : "none";
@@ -43,27 +48,50 @@ async function main(): Promise<number> {
     process.stderr.write(unknown.length > 0 ? `unknown fault: ${unknown.join(", ")}\n\n${usage}` : usage);
     return 2;
   }
-  const names = asked.length > 0 ? asked : Object.keys(faults);
-  const about = new Map(Object.entries(faults).map(([name, fault]) => [name, fault.about]));
-  let bad = 0;
-  const cluster = await createScene(durability);
-  try {
-    for (let index = 0; index < runs; index += 1) {
-      const name = nextFault(names, durability);
-      process.stdout.write(`${index + 1} of ${runs}: ${about.get(name)} ... `);
-      const record = await makeOne(cluster, name, durability);
-      keep(record, about);
-      const { gapSeconds, lost, overlapSeconds, sessionSeconds } = record;
-      process.stdout.write(
-        `gap ${gapSeconds.toFixed(1)} s, session ${sessionSeconds.toFixed(1)} s, overlap ${overlapSeconds.toFixed(1)} s, ${lost} of ${record.acknowledged} lost\n`,
-      );
-      if (overlapSeconds > 0 || (durability === "required" && lost > 0)) bad += 1;
-    }
-  } finally {
-    await cluster.remove();
-  }
+  const bad = await makeRuns(asked.length > 0 ? asked : Object.keys(faults), runs, durability);
   if (bad > 0) process.stderr.write(`${bad} of ${runs} runs broke a promise: see docs/chaos/runs.jsonl\n`);
   return bad > 0 ? 1 : 0;
+}
+
+/** Makes runs on one cluster as long as it is the right one and comes back; resolves with how many broke a promise. */
+async function makeRuns(names: readonly string[], runs: number, durability: ChaosRecord["durability"]) {
+  let bad = 0;
+  let stage: { kind: SceneKind; cluster: TestCluster } | undefined;
+  try {
+    for (let index = 0; index < runs; index += 1) {
+      const made = readRecords().filter((record) => record.durability === durability);
+      const name = chooseNext(names, made, (fault) => kindOf(fault) === stage?.kind);
+      process.stdout.write(`${index + 1} of ${runs}: ${faults[name]?.about} ... `);
+      if (stage && stage.kind !== kindOf(name)) {
+        await removeWhole(stage.cluster);
+        stage = undefined;
+      }
+      stage ??= { kind: kindOf(name), cluster: await createScene(durability, kindOf(name)) };
+      const record = await makeOne(stage.cluster, name, durability);
+      keep(record);
+      process.stdout.write(`${describe(record)}\n`);
+      if (brokePromise(record)) bad += 1;
+      if (record.broken === undefined) continue;
+      await removeWhole(stage.cluster);
+      stage = undefined;
+    }
+  } finally {
+    await stage?.cluster.remove();
+  }
+  return bad;
+}
+
+const kindOf = (name: string): SceneKind => faults[name]?.scene ?? "plain";
+
+/** Waits until it is gone: its end is not to be part of the next run. */
+async function removeWhole(cluster: TestCluster): Promise<void> {
+  await kubectl(["delete", "namespace", cluster.namespace, "--wait=true", "--timeout=180s"]);
+}
+
+function describe({ gapSeconds, sessionSeconds, overlapSeconds, acknowledged, lost, broken }: ChaosRecord): string {
+  const seconds = (value: number) => `${value.toFixed(1)} s`;
+  const times = `gap ${seconds(gapSeconds)}, session ${seconds(sessionSeconds)}, overlap ${seconds(overlapSeconds)}`;
+  return `${times}, ${lost ?? "nobody knows how many"} of ${acknowledged} lost${broken === undefined ? "" : `, ${broken}`}`;
 }
 
 process.exitCode = await main();

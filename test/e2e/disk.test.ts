@@ -5,6 +5,7 @@ import { exitCodeDiskFull } from "../../src/api/constants.ts";
 import { phases } from "../../src/api/phases.ts";
 import { createCluster, type TestCluster } from "./support/cluster.ts";
 import { getObject, kubectl } from "./support/kubectl.ts";
+import { volumeHandle } from "./support/volumes.ts";
 import { waitFor } from "./support/wait.ts";
 import { startWriter, storedRows, type Writer } from "./support/writer.ts";
 
@@ -21,7 +22,6 @@ interface ContainerStatus {
 }
 
 interface Claim {
-  spec: { volumeName: string };
   status: { capacity?: { storage?: string } };
 }
 
@@ -56,11 +56,7 @@ describe("volumes of a cluster of three that grow, fill, die and hang", () => {
     });
   const mebibytes = async (instance: string) =>
     Number((await shell(instance, "df --output=size -BM $PGDATA | tail -1")).trim().replace("M", ""));
-  const handle = async (instance: string) => {
-    const claim = await getObject<Claim>(cluster.namespace, "pvc", instance);
-    const text = await kubectl(["get", "pv", claim?.spec.volumeName ?? "", "-o", "jsonpath={.spec.csi.volumeHandle}"]);
-    return text.trim();
-  };
+  const handle = (instance: string) => volumeHandle(cluster.namespace, instance);
   /** Stops the writer once it writes again; every row that it was told of has to be there. */
   const expectNoRowLost = async (writer: Writer, fault: string) => {
     const seen = (await writer.acknowledged()).length;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createScene, makeOne } from "../chaos/run-fault.ts";
+import { makeOne } from "../chaos/run-fault.ts";
+import { createScene } from "../chaos/scene.ts";
 import type { TestCluster } from "./support/cluster.ts";
 
 describe("a cluster of three on three nodes, with synchronous replication", () => {
@@ -18,7 +19,8 @@ describe("a cluster of three on three nodes, with synchronous replication", () =
     ["only the API server is out of the primary's reach", "api-server-unreachable", false],
   ])("when %s nothing acknowledged is lost and no two primaries acknowledge", async (_, fault, moves) => {
     const before = await cluster.primary();
-    const { moved, lost, overlapSeconds, acknowledged } = await makeOne(cluster, fault, "required");
+    const { moved, lost, overlapSeconds, acknowledged, broken } = await makeOne(cluster, fault, "required");
+    expect(broken).toBeUndefined();
     expect(acknowledged).toBeGreaterThan(50);
     expect(lost).toBe(0);
     expect(overlapSeconds).toBe(0);

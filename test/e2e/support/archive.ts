@@ -8,21 +8,24 @@ const secret = "archive-keys";
 
 /** Makes an ObjectStore `archive` in the namespace, with a folder of its own in the local S3 server's bucket. */
 export async function createObjectStore(namespace: string): Promise<void> {
+  await createStoreKeys(namespace);
+  await apply({
+    apiVersion: "barmancloud.cnpg.io/v1",
+    kind: "ObjectStore",
+    metadata: { namespace, name: "archive" },
+    spec: { configuration: { ...(await storeConfiguration(namespace)), wal: { compression: "gzip" } } },
+  });
+}
+
+/** Makes the Secret that {@link storeConfiguration} names. */
+export async function createStoreKeys(namespace: string): Promise<void> {
   const s3 = await localStore();
-  await apply(
-    {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { namespace, name: secret },
-      stringData: { ACCESS_KEY_ID: s3.accessKey, ACCESS_SECRET_KEY: s3.secretKey },
-    },
-    {
-      apiVersion: "barmancloud.cnpg.io/v1",
-      kind: "ObjectStore",
-      metadata: { namespace, name: "archive" },
-      spec: { configuration: { ...(await storeConfiguration(namespace)), wal: { compression: "gzip" } } },
-    },
-  );
+  await apply({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace, name: secret },
+    stringData: { ACCESS_KEY_ID: s3.accessKey, ACCESS_SECRET_KEY: s3.secretKey },
+  });
 }
 
 /** The same place as the in-tree `barmanObjectStore` of a Cluster has it. */

@@ -68,6 +68,13 @@ export async function operatorServes({ namespace, name }: { namespace: string; n
   });
 }
 
+/** Whether the operator says that all is well with a cluster of so many instances. */
+export function isHealthy({ status }: Cluster, instances: number): boolean {
+  const { phase, readyInstances, instances: known, currentPrimary, targetPrimary } = status ?? {};
+  const settled = phase === phases.healthy && currentPrimary === targetPrimary;
+  return settled && readyInstances === instances && known === instances;
+}
+
 function handle(namespace: string, name: string): TestCluster {
   const get = async () => {
     const cluster = await getObject<Cluster>(namespace, "clusters.postgresql.cnpg.io", name);
@@ -86,9 +93,7 @@ function handle(namespace: string, name: string): TestCluster {
         timeoutMs,
         async () => {
           const cluster = await get();
-          const { phase, readyInstances, instances: known, currentPrimary, targetPrimary } = cluster.status ?? {};
-          const settled = phase === phases.healthy && currentPrimary === targetPrimary;
-          return settled && readyInstances === instances && known === instances ? cluster : undefined;
+          return isHealthy(cluster, instances) ? cluster : undefined;
         },
         () => describe(namespace, name),
       ),

@@ -2,10 +2,18 @@ import type { TestCluster } from "./cluster.ts";
 import { apply, getObject, kubectl } from "./kubectl.ts";
 import { waitFor } from "./wait.ts";
 
+/** A row whose commit was acknowledged. */
+export interface AcknowledgedRow {
+  readonly row: number;
+  /** When the writer was told so, in seconds since the epoch. */
+  readonly at: number;
+  /** Address of the server that said so. */
+  readonly server: string;
+}
+
 /** A pod that inserts numbered rows through the read-write Service, one connection each, and prints each outcome. */
 export interface Writer {
-  /** Rows whose commit was acknowledged so far, with the time of the acknowledgement in seconds. */
-  acknowledged(): Promise<{ row: number; at: number }[]>;
+  acknowledged(): Promise<AcknowledgedRow[]>;
   /** Longest time between two acknowledgements, in seconds. */
   longestGap(): Promise<number>;
   stop(): Promise<void>;
@@ -23,8 +31,8 @@ i=\${FIRST:-$((EPOCHSECONDS * 10000))}
 const manySessions = `${prologue}
 while true; do
   i=$((i+1))
-  if timeout -s KILL 5 psql "$URI" -X -q -v ON_ERROR_STOP=1 -c "insert into writes values ($i)" 2>/dev/null; then
-    echo "ok $i $EPOCHREALTIME"
+  if server=$(timeout -s KILL 5 psql "$URI" -X -q -A -t -v ON_ERROR_STOP=1 -c "insert into writes values ($i) returning host(inet_server_addr())" 2>/dev/null); then
+    echo "ok $i $EPOCHREALTIME $server"
   else
     sleep 0.02
   fi
@@ -34,9 +42,12 @@ done
 const oneSession = `${prologue}
 while true; do
   i=$((i+1))
-  echo "insert into writes values ($i) returning 'ok ' || id || ' ' || extract(epoch from clock_timestamp());"
+  echo "insert into writes values ($i) returning id, host(inet_server_addr());"
   sleep 0.02
-done | psql "$URI" -X -q -A -t -v ON_ERROR_STOP=1
+done | psql "$URI" -X -q -A -t -F ' ' -v ON_ERROR_STOP=1 | while read -r row server; do
+  # The time is the writer's own: the server's clock may be wrong, and it looks at it before the commit.
+  echo "ok $row $EPOCHREALTIME $server"
+done
 echo "the session ended"
 sleep infinity
 `;
@@ -91,9 +102,9 @@ export async function startWriter(cluster: TestCluster, options: WriterOptions =
     const text = await kubectl(["logs", "-n", cluster.namespace, name]);
     return text
       .split("\n")
-      .map((line) => /^ok (\d+) ([\d.]+)$/.exec(line))
+      .map((line) => /^ok (\d+) ([\d.]+) ([\d.]+)$/.exec(line))
       .filter((match) => match !== null)
-      .map((match) => ({ row: Number(match[1]), at: Number(match[2]) }));
+      .map(([, row, at, server = ""]) => ({ row: Number(row), at: Number(at), server }));
   };
   await waitFor("first acknowledged write", 60_000, async () => (await acknowledged()).length > 3);
   return {
