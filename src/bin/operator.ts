@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { type KubeConnection, loadInClusterConnection } from "../kube/connection.ts";
 import { createKubeApi } from "../kube/create-kube-api.ts";
 import { loadKubeconfigConnection } from "../kube/kubeconfig.ts";
+import { createRequestCounts } from "../kube/request-counts.ts";
 import { parseFailpoint } from "../operator/failpoint.ts";
 import { runOperator } from "../operator/main.ts";
 import type { OperatorFlags } from "../operator/operator-options.ts";
@@ -78,13 +79,15 @@ async function runProgram(signal: AbortSignal): Promise<void> {
   const connection = parsed.kubeconfig
     ? loadKubeconfigConnection(parsed.kubeconfig)
     : loadInClusterConnection({ clock: systemClock });
-  const api = createKubeApi(connection, { userAgent: "cloudnative-pg" });
+  const counts = createRequestCounts();
+  const api = createKubeApi(connection, { userAgent: "cloudnative-pg", counts });
   try {
     const failpoint = parseFailpoint(process.env["CNPG_TS_FAILPOINT"], (code) => process.exit(code));
     await runOperator(
       {
         flags,
         api,
+        requestCounts: counts.list,
         exec: lazyPodExec(connection),
         clock: systemClock,
         random: systemRandom,

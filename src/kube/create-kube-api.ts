@@ -9,6 +9,7 @@ import { createHttpTransport, type HttpTransport } from "./http-transport.ts";
 import { readLines } from "./json-lines.ts";
 import type { KubeClient, ListPage, ListPageOptions, WatchEvent, WatchOptions } from "./kube-client.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
+import { countRequests, type RequestCounts } from "./request-counts.ts";
 import { createRequester, type Requester } from "./requester.ts";
 import { collectionPath, formatApiVersion, formatKey, groupPath, objectPath } from "./resource-path.ts";
 
@@ -30,6 +31,8 @@ export interface KubeApiOptions {
   requestBurst?: number;
   /** Objects in one page of a list. @default 500 */
   pageSize?: number;
+  /** Where requests are counted by their answers. @default - nowhere */
+  counts?: RequestCounts;
   /** For tests. @default HTTP over undici */
   transport?: HttpTransport;
 }
@@ -37,13 +40,15 @@ export interface KubeApiOptions {
 /** A client for one API server; `close` it at the end. */
 export function createKubeApi(connection: KubeConnection, options: KubeApiOptions = {}): KubeClient {
   const clock = options.clock ?? systemClock;
-  const transport =
+  const direct =
     options.transport ??
     createHttpTransport(connection, {
       userAgent: options.userAgent ?? "cnpg-ts",
       connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
       maxConnections: options.maxConnections ?? 32,
     });
+  const { counts } = options;
+  const transport = counts ? countRequests(direct, new URL(connection.server).host, counts) : direct;
   const requester = createRequester({
     transport,
     clock,

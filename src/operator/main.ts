@@ -36,6 +36,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   const settings = await loadSettings(options, signal);
   const facts = await gatherFacts(options, settings, signal);
   const metrics = createMetrics({ processMetrics: true });
+  if (options.requestCounts) metrics.forRequests(options.requestCounts);
   const groups = createRunnableGroups({ logger, clock, stopTimeoutMs: 8_000 });
   const events = createEventSink(api, { component: "cloudnative-pg", instance: hostname(), clock, logger });
   const identity = facts.identity;
@@ -130,15 +131,18 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     signal,
     facts,
     () => (cachesReady ? null : "caches are not filled yet"),
+    metrics,
     reviewByPlugins({ directory: plugins, logger }),
   );
   groups.add("servers", webhook.server);
-  groups.add("servers", await createMetricsServer(options, settings, metrics.contentType, () => metrics.render()));
+  const scrape = await createMetricsServer(options, settings, metrics);
+  groups.add("servers", scrape.server);
   groups.add(
     "others",
     markReady(() => (cachesReady = true)),
   );
   groups.add("others", webhook.upkeep);
+  if (scrape.upkeep) groups.add("others", scrape.upkeep);
   groups.add("leader", {
     name: "cluster watches",
     async run(stop) {
@@ -187,7 +191,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   for (const program of backupPrograms) groups.add("leader", program);
   groups.add(
     "others",
-    createLeadership(options, settings, () => groups.startLeaderWork()),
+    createLeadership(options, settings, () => groups.startLeaderWork(), metrics),
   );
   try {
     await groups.run(signal);

@@ -27,7 +27,7 @@ export async function gatherFacts(options: OperatorOptions, settings: OperatorSe
       program: process.argv[1] ?? process.execPath,
       arch: process.arch,
     }),
-    createOperatorIdentity(hostname(), clock.now()),
+    options.identity ?? createOperatorIdentity(hostname(), clock.now()),
   ]);
   const operator: OperatorFacts = {
     context: {

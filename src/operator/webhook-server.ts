@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { WebhookMetrics } from "../runtime/program-metrics.ts";
 import type { AdmissionExtension, AdmissionHandlers } from "./admission-review.ts";
 import { answerExtendedReview, answerReview } from "./admission-review.ts";
 
@@ -12,6 +14,9 @@ export interface WebhookServerOptions {
   /** Why the program is not ready to serve; `null` = it is. */
   readiness(): string | null;
   logger: Logger;
+  clock: Clock;
+  /** @default - nothing is counted */
+  metrics?: WebhookMetrics;
 }
 
 /** The HTTPS server behind the admission webhooks and the probes of the operator's pod. */
@@ -58,6 +63,12 @@ async function handle(
     response.end();
     return;
   }
+  const started = options.clock.monotonicMs();
+  const ended = options.metrics?.began(path);
+  // Whoever goes away before the answer is counted as one that failed.
+  response.once("close", () => {
+    ended?.(response.writableFinished ? response.statusCode : 500, options.clock.monotonicMs() - started);
+  });
   const text = await readBody(request);
   const { extension } = options;
   const answer = extension ? await answerExtendedReview(path, text, handler, extension) : answerReview(text, handler);

@@ -1,6 +1,8 @@
-// The only file of the kit that imports prom-client, so that programs without metrics do not pay for it.
+// Beside program-metrics.ts the only file of the kit that imports prom-client, so that programs without metrics do not pay
+// for it.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { ControllerMetrics } from "./controller.ts";
+import { type ProgramMetrics, programMetrics } from "./program-metrics.ts";
 import type { WorkQueueMetrics } from "./work-queue.ts";
 
 export interface MetricsOptions {
@@ -9,7 +11,7 @@ export interface MetricsOptions {
 }
 
 /** A program's metrics and the text that `/metrics` answers. */
-export interface Metrics {
+export interface Metrics extends ProgramMetrics {
   readonly registry: Registry;
   readonly contentType: string;
   render(): Promise<string>;
@@ -31,6 +33,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     render: () => registry.metrics(),
     forQueue,
     forController,
+    ...programMetrics(registry),
   };
 }
 
@@ -38,7 +41,7 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 function queueMetrics(registry: Registry): Metrics["forQueue"] {
   const registers = [registry];
-  const labelNames = ["name"] as const;
+  const labelNames = ["name", "controller"] as const;
   const depth = new Gauge({ name: "workqueue_depth", help: "Keys that wait to be worked on", labelNames, registers });
   const adds = new Counter({ name: "workqueue_adds_total", help: "Keys added to the queue", labelNames, registers });
   const retries = new Counter({
@@ -61,13 +64,44 @@ function queueMetrics(registry: Registry): Metrics["forQueue"] {
     registers,
     buckets: secondsBuckets,
   });
-  return (name) => ({
-    depth: (count) => depth.set({ name }, count),
-    added: () => adds.inc({ name }),
-    retried: () => retries.inc({ name }),
-    waited: (ms) => waited.observe({ name }, ms / 1000),
-    worked: (ms) => worked.observe({ name }, ms / 1000),
-  });
+  const agesOf = workInProgress(registers);
+  // Newer releases of controller-runtime name the controller besides the queue; both are called the same.
+  return (name) => {
+    const labels = { name, controller: name };
+    depth.set(labels, 0);
+    adds.inc(labels, 0);
+    retries.inc(labels, 0);
+    return {
+      depth: (count) => depth.set(labels, count),
+      added: () => adds.inc(labels),
+      retried: () => retries.inc(labels),
+      waited: (ms) => waited.observe(labels, ms / 1000),
+      worked: (ms) => worked.observe(labels, ms / 1000),
+      working: (ages) => void agesOf.set(name, ages),
+    };
+  };
+}
+
+/** Tells of keys that are being worked on; only known at the moment that metrics are read. */
+function workInProgress(registers: Registry[]): Map<string, () => readonly number[]> {
+  const agesOf = new Map<string, () => readonly number[]>();
+  const tell = (name: string, help: string, combine: (ages: readonly number[]) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ["name", "controller"],
+      registers,
+      collect() {
+        for (const [queue, ages] of agesOf) this.set({ name: queue, controller: queue }, combine(ages()) / 1000);
+      },
+    });
+  tell("workqueue_unfinished_work_seconds", "Time that keys under way have taken so far, added up", (ages) =>
+    ages.reduce((sum, age) => sum + age, 0),
+  );
+  tell("workqueue_longest_running_processor_seconds", "Time that the longest key under way has taken so far", (ages) =>
+    Math.max(0, ...ages),
+  );
+  return agesOf;
 }
 
 function controllerMetrics(registry: Registry): Metrics["forController"] {
@@ -82,6 +116,12 @@ function controllerMetrics(registry: Registry): Metrics["forController"] {
   const errors = new Counter({
     name: "controller_runtime_reconcile_errors_total",
     help: "Failed passes by controller",
+    labelNames,
+    registers,
+  });
+  const terminal = new Counter({
+    name: "controller_runtime_terminal_reconcile_errors_total",
+    help: "Failed passes that no repetition can help, by controller",
     labelNames,
     registers,
   });
@@ -107,11 +147,16 @@ function controllerMetrics(registry: Registry): Metrics["forController"] {
   return (controller, concurrency) => {
     most.set({ controller }, concurrency);
     workers.set({ controller }, 0);
+    // Alerts look at increases: a series must be there before its first event.
+    for (const result of ["success", "requeue", "requeue_after", "error"]) total.inc({ controller, result }, 0);
+    errors.inc({ controller }, 0);
+    terminal.inc({ controller }, 0);
     return {
       active: (count) => workers.set({ controller }, count),
       reconciled(result, ms) {
         total.inc({ controller, result: result === "terminal_error" ? "error" : result });
         if (result === "error" || result === "terminal_error") errors.inc({ controller });
+        if (result === "terminal_error") terminal.inc({ controller });
         seconds.observe({ controller }, ms / 1000);
       },
     };

@@ -14,6 +14,8 @@ export interface WorkQueueMetrics {
   /** Time between being due and being handed out. */
   waited(ms: number): void;
   worked(ms: number): void;
+  /** Called once with the way to ask how long each key has been worked on by now, in milliseconds. */
+  working(ages: () => readonly number[]): void;
 }
 
 export interface AddOptions {
@@ -85,6 +87,10 @@ class KeyQueue implements WorkQueue {
     this.#clock = options.clock;
     this.#backoff = options.backoff ?? defaultQueueBackoff;
     this.#metrics = options.metrics;
+    this.#metrics?.working(() => {
+      const now = this.#clock.monotonicMs();
+      return [...this.#working.values()].map((started) => now - started);
+    });
   }
 
   get size(): number {

@@ -142,6 +142,14 @@ const metricNames = [
   "workqueue_retries_total",
   "workqueue_queue_duration_seconds",
   "workqueue_work_duration_seconds",
+  "workqueue_unfinished_work_seconds",
+  "workqueue_longest_running_processor_seconds",
+  "controller_runtime_terminal_reconcile_errors_total",
+  "controller_runtime_webhook_requests_total",
+  "controller_runtime_webhook_requests_in_flight",
+  "controller_runtime_webhook_latency_seconds",
+  "certwatcher_read_certificate_total",
+  "certwatcher_read_certificate_errors_total",
   "process_cpu_seconds_total",
   "process_resident_memory_bytes",
 ];
@@ -188,6 +196,25 @@ describe("the program", () => {
     const text = await answer.text();
     for (const name of metricNames) expect(text, name).toMatch(new RegExp(`^# TYPE ${name} `, "m"));
     expect(text).toMatch(/^controller_runtime_max_concurrent_reconciles\{controller="cluster"\} 10$/m);
+    const path = "/validate-postgresql-cnpg-io-v1-cluster";
+    expect(text).toMatch(
+      new RegExp(`^controller_runtime_webhook_requests_total{webhook="${path}",code="200"} 3$`, "m"),
+    );
+    const { host } = new URL(world.controlPlane.url);
+    const list = `rest_client_requests_total{method="GET",host="${host}",code="200"}`;
+    expect(
+      Number(
+        text
+          .split("\n")
+          .find((it) => it.startsWith(list))
+          ?.slice(list.length),
+      ),
+    ).toBeGreaterThan(10);
+    // Elected once the caches were full, which readiness did not wait for.
+    const leads = async () => (await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`)).text();
+    await expect
+      .poll(leads, { timeout: 20_000 })
+      .toMatch(/^leader_election_master_status\{name="db9c8771\.cnpg\.io"\} 1$/m);
   });
 
   it("stays below 110 MB with a cluster", async () => {

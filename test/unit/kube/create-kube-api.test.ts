@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../../src/api/generated/kubernetes.ts";
 import { createKubeApi } from "../../../src/kube/create-kube-api.ts";
 import type { HttpRequest, HttpTransport } from "../../../src/kube/http-transport.ts";
+import { createRequestCounts } from "../../../src/kube/request-counts.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createSeededRandom } from "../../support/seeded-random.ts";
@@ -33,14 +34,34 @@ function aClient(answers: Answer[]) {
     },
     close: async () => undefined,
   };
-  const api = createKubeApi({ server: "https://x" }, { clock, random: createSeededRandom(), transport });
-  return { clock, sent, api };
+  const counts = createRequestCounts();
+  const options = { clock, random: createSeededRandom(), transport, counts };
+  const api = createKubeApi({ server: "https://x:6443/prefix" }, options);
+  return { clock, sent, api, counts };
 }
 
 const key = { namespace: "ns", name: "a" };
 const notFound = { kind: "Status", reason: "NotFound", details: { name: "a" }, message: "gone" };
 
 describe("requests", () => {
+  it("are counted by method, host and answer, repetitions and failures too", async () => {
+    const failure = new Error("reset");
+    const { api, clock, counts } = aClient([{}, { status: 429, retryAfter: "1" }, {}, { error: failure }]);
+    const object: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: key };
+    await api.create(resources.configMaps, object);
+    const reading = api.get(resources.configMaps, key);
+    await clock.advance(10_000);
+    await reading;
+    await expect(api.create(resources.configMaps, object)).rejects.toThrow("reset");
+    const host = "x:6443";
+    expect(counts.list()).toEqual([
+      { method: "POST", host, code: "200", total: 1 },
+      { method: "GET", host, code: "429", total: 1 },
+      { method: "GET", host, code: "200", total: 1 },
+      { method: "POST", host, code: "<error>", total: 1 },
+    ]);
+  });
+
   it("address objects and subresources, and carry the right types", async () => {
     const { sent, api } = aClient([]);
     const object: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { ...key, resourceVersion: "5" } };

@@ -9,6 +9,31 @@ function aQueue(metrics?: WorkQueueMetrics) {
 }
 
 describe("work queue", () => {
+  it("tells how long its keys have been worked on", async () => {
+    let ages: () => readonly number[] = () => [];
+    const nothing = () => undefined;
+    const { queue, clock } = aQueue({
+      depth: nothing,
+      added: nothing,
+      retried: nothing,
+      waited: nothing,
+      worked: nothing,
+      working: (ask) => {
+        ages = ask;
+      },
+    });
+    expect(ages()).toEqual([]);
+    queue.add("a");
+    queue.add("b");
+    await queue.take();
+    await clock.advance(1_500);
+    await queue.take();
+    await clock.advance(500);
+    expect(ages()).toEqual([2_000, 500]);
+    queue.done("a");
+    expect(ages()).toEqual([500]);
+  });
+
   it("holds a key once", async () => {
     const { queue } = aQueue();
     for (const key of ["a", "b", "a", "a"]) queue.add(key);
@@ -108,6 +133,7 @@ describe("work queue", () => {
       retried: () => seen.push(["retried"]),
       waited: (ms) => seen.push(["waited", ms]),
       worked: (ms) => seen.push(["worked", ms]),
+      working: () => undefined,
     });
     queue.add("a", { delayMs: 10 });
     await clock.advance(50);
