@@ -12,10 +12,20 @@ import { collectPluginStatuses, deregisterPlugins } from "../../rpc/calls/operat
 import { buildPluginStatus } from "../../rpc/calls/plugin-status.ts";
 import { runReconcilerHooks } from "../../rpc/calls/reconciler.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
+import { SpecVerdicts } from "./spec-verdicts.ts";
 import { type ClusterPlugins, withoutPlugins } from "./without-plugins.ts";
 
 /** Bound for all that a pass asks of the plugins before it decides, in milliseconds. */
 const observeLimitMs = 10_000;
+
+/** What the plugins of one directory accepted, for as long as that is in use. */
+const verdicts = new WeakMap<PluginDirectory, SpecVerdicts>();
+
+function verdictsOf(directory: PluginDirectory): SpecVerdicts {
+  const known = verdicts.get(directory) ?? new SpecVerdicts();
+  verdicts.set(directory, known);
+  return known;
+}
 
 /** Borrows the plugins that the cluster enables, and tells those that left it. */
 export async function borrowPlugins(
@@ -28,7 +38,7 @@ export async function borrowPlugins(
   const kept = await deregisterLeavers(directory, cluster, names, signal, logger);
   if (names.length === 0) return withoutPlugins(kept);
   try {
-    return usePlugins(await directory.load(names, { signal }), kept, signal);
+    return usePlugins(await directory.load(names, { signal }), kept, verdictsOf(directory), signal);
   } catch (error) {
     const failure = findPluginError(error);
     if (!failure) throw error;
@@ -51,7 +61,12 @@ function failedPlugins(failure: PluginError): ClusterPlugins {
   };
 }
 
-function usePlugins(session: PluginSession, kept: readonly PluginStatus[], signal: AbortSignal): ClusterPlugins {
+function usePlugins(
+  session: PluginSession,
+  kept: readonly PluginStatus[],
+  known: SpecVerdicts,
+  signal: AbortSignal,
+): ClusterPlugins {
   const { plugins } = session;
   const statusesOf = (cluster: Cluster, reported?: ReadonlyMap<string, string>) => [
     ...buildPluginStatus(plugins, cluster.status?.pluginStatus, reported),
@@ -62,6 +77,8 @@ function usePlugins(session: PluginSession, kept: readonly PluginStatus[], signa
       // Who is primary is decided after this: a plugin that hangs may hold that up for so long and no longer.
       const budget = AbortSignal.any([signal, AbortSignal.timeout(observeLimitMs)]);
       try {
+        const verdict = await known.judge(plugins, cluster, budget);
+        if (verdict.kind !== "accepted") return { ...verdict, statuses: statusesOf(cluster) };
         const pre = await runReconcilerHooks(plugins, "pre", { cluster, resource: cluster }, { signal: budget });
         const evaluated = new Map<string, PodSpec>();
         for (const pod of pre.kind === "continue" ? pods : []) {

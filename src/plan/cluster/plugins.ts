@@ -2,7 +2,7 @@ import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { PodSpec } from "../../api/generated/kubernetes.ts";
 import { phases } from "../../api/phases.ts";
-import { flushStatus, type Pass, setPhase, type Wait } from "./pass.ts";
+import { flushStatus, type Pass, recordEvent, setPhase, type Wait } from "./pass.ts";
 
 /** One entry of `status.pluginStatus`. */
 export type PluginStatus = NonNullable<NonNullable<Cluster["status"]>["pluginStatus"]>[number];
@@ -21,6 +21,9 @@ export type ObservedPlugins =
   | { kind: "unknown"; plugin: string }
   /** One could not be loaded, or failed at its hook. */
   | { kind: "failed"; message: string }
+  /** The definition came past the webhooks, and they would have changed or refused it. */
+  | { kind: "changed"; statuses: readonly PluginStatus[]; patch: Record<string, unknown> }
+  | { kind: "refused"; statuses: readonly PluginStatus[]; errors: readonly string[] }
   | {
       kind: "loaded";
       statuses: readonly PluginStatus[];
@@ -51,10 +54,30 @@ export function planPlugins(pass: Pass): Wait | null {
     case "failed":
       setPhase(pass, phases.pluginFailure, plugins.message);
       return { requeueAfterMs: pluginFailurePauseMs, because: plugins.message };
+    case "changed": {
+      publish(pass, plugins.statuses);
+      const because = "its plugins complete the definition";
+      pass.actions.push({ kind: "patchCluster", patch: plugins.patch, reason: because });
+      return { requeueAfterMs: 1_000, because };
+    }
+    case "refused":
+      publish(pass, plugins.statuses);
+      return refuseDefinition(pass, plugins.errors);
     case "loaded":
       publish(pass, plugins.statuses);
       return null;
   }
+}
+
+/** How soon plugins that refused a definition are asked again, in milliseconds: another version of them may accept it. */
+const refusedPauseMs = 30_000;
+
+function refuseDefinition(pass: Pass, errors: readonly string[]): Wait {
+  const because = `the plugins of the cluster refuse its definition: ${errors.join("; ")}`;
+  const isNews = pass.status.phase !== phases.invalid || pass.status.phaseReason !== because;
+  setPhase(pass, phases.invalid, because);
+  if (isNews) recordEvent(pass, "Warning", "InvalidClusterDefinition", errors.join("; ").slice(0, 1_000));
+  return { requeueAfterMs: refusedPauseMs, because };
 }
 
 /** Lets the hooks before a pass end it; what surrounds the instances is there by then. */

@@ -210,6 +210,42 @@ describe("the hooks around passes", () => {
   });
 });
 
+describe("the plugins' say in a definition that came past the webhooks", () => {
+  it("completes it once, and refuses it for as long as it is wrong, beside everything that keeps a primary", async () => {
+    let mutations = 0;
+    let validations = 0;
+    const plugin = await startPlugin("strict.example.com", {
+      operator: {
+        // Never content: whatever it is given, it wants it otherwise.
+        mutateCluster: () => [{ op: "add", path: "/spec/description", value: `the plugin's ${++mutations}` }],
+        validateClusterCreate: ({ spec }) => {
+          validations += 1;
+          return spec.plugins?.[0]?.parameters?.["color"] === "none"
+            ? [{ path: ["spec", "plugins", "0", "parameters", "color"], value: "none", message: "is no color" }]
+            : [];
+        },
+      },
+    });
+    const colored = (color: string) => [{ name: "strict.example.com", parameters: { color } }];
+    await scene.create("strict", { instances: 1, plugins: colored("none") });
+    const refused = await scene.waitStatus("strict", "the refusal", (it) => it.phase === phases.invalid);
+    expect(refused.status?.phaseReason).toContain("spec.plugins.0.parameters.color: is no color");
+    await eventually(async () => (await scene.events()).map((it) => it.reason)).toContain("InvalidClusterDefinition");
+    expect(await scene.find(resources.jobs, "strict-1-initdb")).toBeUndefined();
+    const [changed, judged] = [mutations, validations];
+    await scene.annotate("strict", { "example.com/changed": "1" });
+    await eventually(() => validations).toBeGreaterThan(judged);
+    expect((await scene.cluster("strict")).spec.description).toBe(`the plugin's ${changed}`);
+    await scene.patchSpec("strict", { plugins: colored("red") });
+    await scene.waitHealthy("strict", 1, 60_000);
+    const [settled, accepted, passes] = [mutations, validations, plugin.calls.length];
+    await scene.annotate("strict", { "example.com/changed": "2" });
+    await eventually(() => plugin.calls.length).toBeGreaterThan(passes);
+    expect([mutations, validations]).toEqual([settled, accepted]);
+    expect((await scene.cluster("strict")).spec.description).toBe(`the plugin's ${settled}`);
+  });
+});
+
 describe("the hooks around a Backup", () => {
   const name = "backups.example.com";
   let plugin: Behaviour;
