@@ -56,6 +56,8 @@ export const annotations = {
   namedPrimary: "cnpg-ts.dev/namedPrimary",
   /** Ours: on a Backup, the `reconciliationStartedAt` of the start that its pod has accepted. */
   backupAccepted: "cnpg-ts.dev/backupAccepted",
+  /** Ours: on a Backup, how often it was begun anew because its pod went away. */
+  backupRestarts: "cnpg-ts.dev/backupRestarts",
   /** Ours: on a Cluster, JSON of its last rollout step (`RolloutNote`). */
   lastRollout: "cnpg-ts.dev/lastRollout",
   /** Seconds without a finished write after which a volume counts as dead; 0 = it is not probed. */

@@ -42,6 +42,8 @@ export interface PostgresStatus {
 export interface BackupReport {
   /** UIDs of the Backup objects, up to the moment when their end is written; absent from an older instance manager. */
   backups?: readonly string[];
+  /** It looks in the archive what became of in-tree backups that an earlier session of its pod left running, and writes it. */
+  endsBackups?: boolean;
 }
 
 /** The primary Lease as an instance sees it. */

@@ -159,7 +159,7 @@ export async function runInstance(
       backupMode,
       status: statusCollector,
       probes,
-      leaseReport: () => ({ ...lease.report(), backups: backups.running() }),
+      leaseReport: () => ({ ...lease.report(), ...backups.report() }),
       update: (request, exchange) => upgrade.answer(request, exchange),
       promise: (request) => answerPromise({ context, promise: (question) => lease.promise(question) }, request),
       release: (request) => takeRelease({ context, note: (notice) => lease.noteRelease(notice) }, request),
@@ -236,6 +236,7 @@ export async function runInstance(
     followKeptWal(context, signal),
     followPluginWindow(context, plugins, status, signal),
     backupMode.run(signal),
+    backups.endUnfinished(signal).catch(() => undefined),
   ];
   upgrade.clean().catch((error) => logger.warning("The files of the last upgrade are still there", { error }));
   void warmUp(context, reconciler, hello.postmasterPid !== undefined);

@@ -1,6 +1,7 @@
 // Backups that this instance takes: started over the local interface, run in the background, one per Backup object.
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
+import type { BackupReport } from "../../api/pg-status.ts";
 import { resources } from "../../kube/resources.ts";
 import {
   type BackupStart,
@@ -14,6 +15,7 @@ import {
   inTreeRunning,
   isBackupOf,
   isBackupOver,
+  isLeftRunning,
   lastBackupFailed,
   planBackupStart,
   withRecoveryWindow,
@@ -40,6 +42,10 @@ export interface BackupRunnerDeps {
 }
 
 type Runnable = Exclude<BackupStart, { kind: "refuse" }>;
+
+/** Pauses between looks for Backups that were left running, in milliseconds. */
+const firstLookMs = 500;
+const longestLookMs = 30_000;
 
 /** How long news of a backup for the Cluster's status may take; nothing but the news hangs on it. */
 const newsLimitMs = 30_000;
@@ -88,6 +94,11 @@ export class BackupRunner {
     return [...this.#running.keys()];
   }
 
+  /** What the operator is told of backups. */
+  report(): BackupReport {
+    return { backups: this.running(), endsBackups: true };
+  }
+
   /** Gives up what runs; a backup that is not complete is none. */
   async close(): Promise<void> {
     this.#closing.abort(new Error("the instance manager ends"));
@@ -114,15 +125,19 @@ export class BackupRunner {
         logger.warning("Backup given up", { reason: error.message });
         return;
       }
-      const message = error instanceof Error ? error.message : String(error);
       logger.error("Backup failed", { error });
       // The end of this process: the operator sees it by the session that is gone, and nothing can be written any more.
       signal.throwIfAborted();
-      await this.#failed(record, message);
+      await this.#failed(record, messageOf(error));
       return;
     }
     logger.info("Backup completed", { backupId: done.backupId });
-    const isTold = await record.write((status) => backupCompleted(status, done, context.clock.now()), signal);
+    await this.#completed(record, cluster, start, done);
+  }
+
+  async #completed(record: BackupRecord, cluster: Cluster, start: Runnable, done: CompletedBackup): Promise<void> {
+    const { clock, logger } = this.#deps.context;
+    const isTold = await record.write((status) => backupCompleted(status, done, clock.now()), this.#closing.signal);
     if (isTold) {
       record.event("Normal", "Completed", "Backup completed");
       await this.#tell(backupSucceeded);
@@ -130,6 +145,59 @@ export class BackupRunner {
     await this.#refresh(cluster, start, done).catch((error: unknown) =>
       logger.warning("What can be restored could not be brought up to date", { error }),
     );
+  }
+
+  /** Ends the in-tree backups that an earlier session of this pod left running, as the archive tells. */
+  async endUnfinished(signal: AbortSignal): Promise<void> {
+    const { context } = this.#deps;
+    const { clock, state, kube, settings, logger } = context;
+    while (!state.cluster) await clock.sleep(firstLookMs, signal);
+    for (let pauseMs = firstLookMs; ; pauseMs = Math.min(longestLookMs, pauseMs * 2)) {
+      try {
+        const backups = await kube.list(resources.backups, { namespace: settings.namespace, signal });
+        for (const backup of backups) this.#endUnfinished(state.cluster, backup);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        logger.warning("Backups that were left running cannot be looked for yet", { error });
+        await clock.sleep(pauseMs, signal);
+      }
+    }
+  }
+
+  #endUnfinished(cluster: Cluster, backup: Backup): void {
+    const { context } = this.#deps;
+    const uid = backup.metadata.uid ?? "";
+    const start = planBackupStart(cluster, backup);
+    if (start.kind !== "inTree" || this.#running.has(uid)) return;
+    if (!isLeftRunning(backup, context.settings)) return;
+    const run = this.#lookUp(cluster, backup, start).finally(() => this.#running.delete(uid));
+    this.#running.set(uid, run);
+    run.catch((error: unknown) =>
+      context.logger.error("What became of a backup could not be told", { backup: backup.metadata.name, error }),
+    );
+  }
+
+  async #lookUp(cluster: Cluster, backup: Backup, start: Runnable & { kind: "inTree" }): Promise<void> {
+    const { context, events } = this.#deps;
+    const { signal } = this.#closing;
+    const { podName } = context.settings;
+    const logger = context.logger.child({ logger: "backup", backupName: backup.metadata.name });
+    const record = new BackupRecord(backup, { podName, kube: context.kube, clock: context.clock, logger, events });
+    const lost = `instance manager was restarted during backup on pod ${podName}`;
+    try {
+      const [{ findTakenBackup }, { places }] = await Promise.all([
+        import("./unfinished-backups.ts"),
+        this.#deps.inTree(),
+      ]);
+      const done = await findTakenBackup(context, places, { archive: start.archive, backup, signal });
+      if (!done) return await this.#failed(record, lost);
+      logger.info("A backup was complete before its instance manager ended", { backupId: done.backupId });
+      await this.#completed(record, cluster, start, done);
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#failed(record, `${lost}, and the archive cannot be read: ${messageOf(error)}`);
+    }
   }
 
   async #runInTree(
@@ -193,6 +261,10 @@ export class BackupRunner {
   #newsSignal(): AbortSignal {
     return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(newsLimitMs)]);
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The backup is not this pod's to take any more. */

@@ -1,4 +1,4 @@
-import { backupPhases, isBackupDone, isBackupExecuting } from "../../api/backup-phases.ts";
+import { backupPhases, isBackupDone } from "../../api/backup-phases.ts";
 import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
@@ -128,10 +128,13 @@ async function start(
   const verdict = await runHooks(options, "pre", { cluster, backup }, signal);
   if (verdict?.kind === "requeue") return { requeueAfterMs: hookPauseMs(verdict) };
   if (verdict?.kind === "terminate") return {};
-  const isAgain = isBackupExecuting(backup.status?.phase);
+  // Counted before it happens: an operator that ends in between has begun one too few, never one too many.
+  const counted =
+    decision.restarts === undefined
+      ? backup
+      : await annotate(options, backup, { [annotations.backupRestarts]: String(decision.restarts) }, signal, "decided");
   // An error of an earlier try, or of a definition that has been mended since, is over.
-  const started = await writeStatus(options, backup, { ...decision.status, error: undefined }, signal);
-  if (isAgain) options.starter.restarted(backup);
+  const started = await writeStatus(options, counted, { ...decision.status, error: undefined }, signal);
   for (const event of decision.events) record(options, started, event);
   await noteBackupStarted(options, cluster, signal);
   return ask(options, step, cluster, started, decision.pod);
@@ -159,25 +162,30 @@ async function ask(
       logger.warning("No answer came to the start of a backup", { pod, reason: answer.reason });
       return { requeueAfterMs: unheardPauseMs };
     case "accepted": {
-      if (!isOurs) await noteAccepted(options, backup, signal);
+      if (!isOurs) {
+        // The next operator must know that an instance manager that can't be asked twice was asked.
+        const accepted = { [annotations.backupAccepted]: backup.status?.reconciliationStartedAt ?? "" };
+        await annotate(options, backup, accepted, signal);
+      }
       const verdict = await runHooks(options, "post", { cluster, backup }, signal);
       return { requeueAfterMs: verdict?.kind === "requeue" ? hookPauseMs(verdict) : startedPauseMs };
     }
   }
 }
 
-/** The next operator must know that an instance manager that can't be asked twice was asked. */
-async function noteAccepted(
+/** Notes something on the Backup; `decided`: only on the very version that was decided on. */
+async function annotate(
   { api, stores }: BackupReconcilerOptions,
   backup: Backup,
+  notes: Record<string, string>,
   signal: AbortSignal,
-): Promise<void> {
-  const { namespace = "", name = "", uid } = backup.metadata;
-  const accepted = { [annotations.backupAccepted]: backup.status?.reconciliationStartedAt ?? "" };
-  const body = { metadata: { uid, annotations: accepted } };
-  stores.backups.observeWrite(
-    await api.patch(resources.backups, { namespace, name }, { type: "merge", body }, { signal }),
-  );
+  version: "decided" | "any" = "any",
+): Promise<Backup> {
+  const { namespace = "", name = "", uid, resourceVersion } = backup.metadata;
+  const body = { metadata: { uid, annotations: notes, ...(version === "decided" ? { resourceVersion } : {}) } };
+  const written = await api.patch(resources.backups, { namespace, name }, { type: "merge", body }, { signal });
+  stores.backups.observeWrite(written);
+  return written;
 }
 
 async function runHooks(

@@ -19,8 +19,6 @@ export interface BackupStarter {
   ask(backup: Backup, pod: string, options: { idempotent: boolean; signal: AbortSignal }): Promise<StartAnswer>;
   /** What this process knows of the start that the Backup's status claims. */
   known(backup: Backup): StartKnowledge;
-  /** Notes that the Backup is begun anew. */
-  restarted(backup: Backup): void;
   /** The Backup has ended. */
   forget(backup: Backup): void;
 }
@@ -33,7 +31,6 @@ class Refusal extends Error {}
 /** Starts backups as the original does, by the instance manager's own command in the pod (reference: backups §4.7). */
 export function createBackupStarter(exec: PodExec, options: { clock: Clock; random: Random }): BackupStarter {
   const answers = new Map<string, { claim: string; answer: StartAnswer }>();
-  const restarts = new Map<string, number>();
   const uidOf = (backup: Backup) => backup.metadata.uid ?? "";
 
   async function ask(
@@ -70,14 +67,9 @@ export function createBackupStarter(exec: PodExec, options: { clock: Clock; rand
       return {
         accepted: answer?.kind === "accepted",
         ...(answer?.kind === "unheard" ? { unheard: answer } : {}),
-        restarts: restarts.get(uidOf(backup)) ?? 0,
       };
     },
-    restarted: (backup) => void restarts.set(uidOf(backup), (restarts.get(uidOf(backup)) ?? 0) + 1),
-    forget(backup) {
-      answers.delete(uidOf(backup));
-      restarts.delete(uidOf(backup));
-    },
+    forget: (backup) => void answers.delete(uidOf(backup)),
   };
 }
 

@@ -9,8 +9,6 @@ export interface StartKnowledge {
   accepted: boolean;
   /** This process asked, and no answer came; `mayHaveRun` when the pod may have got the question all the same. */
   unheard?: { reason: string; mayHaveRun: boolean };
-  /** How often this process has begun it anew. */
-  restarts: number;
 }
 
 /** What to do about a start that was claimed, in a pod that is still the same. */

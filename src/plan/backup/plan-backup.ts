@@ -45,11 +45,11 @@ export type BackupDecision =
   | { kind: "refuse"; status: Partial<BackupStatus>; because: string }
   /** It failed for good. `event` comes beside the one that every failure has, `alias` beside that under its former reason. */
   | { kind: "fail"; message: string; event?: BackupEvent; alias?: BackupEvent }
-  /** The pod that takes it is to be told so. */
-  | { kind: "start"; pod: string; status: Partial<BackupStatus>; events: readonly BackupEvent[] };
+  /** The pod that takes it is to be told so; `restarts` = how often it has been begun anew then, absent the first time. */
+  | { kind: "start"; pod: string; status: Partial<BackupStatus>; events: readonly BackupEvent[]; restarts?: number };
 
 /** Pauses of the reference, in milliseconds. */
-const pauses = { cluster: 30_000, others: 10_000, pod: 30_000, running: 600_000 } as const;
+const pauses = { cluster: 30_000, others: 10_000, pod: 30_000, running: 600_000, lookUp: 10_000 } as const;
 
 /** Decides about one Backup (reference: backups §4.3). */
 export function planBackup(backup: Backup, observed: ObservedBackup, now: Date): BackupDecision {
@@ -96,8 +96,18 @@ const restartLimit = 3;
 function planStarted(backup: Backup, cluster: Cluster, observed: ObservedBackup, now: Date): BackupDecision {
   if (backupMethod(backup) === "volumeSnapshot") return { kind: "fail", message: noSnapshots };
   const validity = judgeStarted(backup, cluster, observed.instances);
+  if (validity.kind !== "running" && isEndedByItsPod(backup, observed.instances)) {
+    const because = `${backup.status?.instanceID?.podName} looks in the archive what became of it`;
+    return { kind: "leave", requeueAfterMs: pauses.lookUp, because };
+  }
   switch (validity.kind) {
     case "lost": {
+      // Ours takes a Backup that has no data yet from the beginning, and its plugin knows of one that it has finished meanwhile.
+      const instance = observed.instances.find((it) => it.name === backup.status?.instanceID?.podName);
+      const isOurs = instance?.kind === "answered" && instance.status.cnpgTs !== undefined;
+      if (isOurs && backup.status?.phase !== backupPhases.running) {
+        return planReplaced(backup, cluster, observed, now, validity.message);
+      }
       const event: BackupEvent = { type: "Warning", reason: "InstanceManagerRestarted", message: validity.message };
       return { kind: "fail", message: validity.message, event };
     }
@@ -117,6 +127,14 @@ function taken(because: string): BackupDecision {
   return { kind: "leave", taken: true, requeueAfterMs: pauses.running, because };
 }
 
+/** Whether the next session of its pod tells how an in-tree backup has ended: its data may be complete. */
+function isEndedByItsPod(backup: Backup, instances: readonly PolledInstance[]): boolean {
+  if (backup.status?.phase !== backupPhases.running || backupMethod(backup) !== "barmanObjectStore") return false;
+  const instance = instances.find((it) => it.name === backup.status?.instanceID?.podName);
+  if (instance?.kind !== "answered" || instance.status.sessionID === backup.status.instanceID?.sessionID) return false;
+  return instance.status.cnpgTs?.endsBackups === true;
+}
+
 /**
  * A backup that has not got as far as to write data is begun anew elsewhere. One that has is failed, with its half of the data: those
  * behind it must not wait for what may happen again, and its own schedule makes the next one.
@@ -130,11 +148,19 @@ function planReplaced(
 ): BackupDecision {
   if (backup.status?.phase === backupPhases.running)
     return { kind: "fail", message: `the backup was cut off: ${reason}` };
-  if (observed.start.restarts >= restartLimit) {
+  const restarts = countRestarts(backup);
+  if (restarts >= restartLimit) {
     return { kind: "fail", message: `the backup was begun anew ${restartLimit} times, and again ${reason}` };
   }
   const message = `Restarting the backup: ${reason}`;
-  return planStart(backup, cluster, observed, now, [{ type: "Normal", reason: "ReStarting", message }]);
+  const again = planStart(backup, cluster, observed, now, [{ type: "Normal", reason: "ReStarting", message }]);
+  return again.kind === "start" ? { ...again, restarts: restarts + 1 } : again;
+}
+
+/** How often a Backup was begun anew; it says so itself, so that every operator counts alike. */
+function countRestarts(backup: Backup): number {
+  const count = Number.parseInt(backup.metadata.annotations?.[annotations.backupRestarts] ?? "", 10);
+  return Number.isNaN(count) || count < 0 ? 0 : count;
 }
 
 const noSnapshots =

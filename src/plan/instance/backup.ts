@@ -123,6 +123,12 @@ export function isBackupOf(backup: Backup, podName: string): boolean {
   return noted === undefined || noted === podName;
 }
 
+/** Whether a session of the pod that is over by now took a backup of this cluster and wrote nothing of its end. */
+export function isLeftRunning(backup: Backup, pod: { podName: string; clusterName: string }): boolean {
+  const { phase, instanceID } = backup.status ?? {};
+  return phase === "running" && instanceID?.podName === pod.podName && backup.spec.cluster.name === pod.clusterName;
+}
+
 type Condition = Pick<NonNullable<ClusterStatus["conditions"]>[number], "type" | "status" | "reason" | "message">;
 
 const lastBackup = (status: "True" | "False", reason: string, message: string): Condition => ({

@@ -1,4 +1,5 @@
-// Base backups on request. One Backup object is one backup: a call that is repeated while it runs waits for the same one.
+// Base backups on request. One Backup object is one backup: a call that is repeated while it runs waits for the same one, and one
+// that comes after its end, from an instance manager that was restarted meanwhile, gets the same answer.
 import { readCatalog } from "../../archive/archive-reader.ts";
 import type { BackupInfo } from "../../barman/backup-info.ts";
 import { barmanTimeMs } from "../../barman/barman-time.ts";
@@ -33,19 +34,34 @@ export interface BackupDeps {
   takeBackup: TakeBackup;
 }
 
+/** How many backups that ended well are remembered. */
+const remembered = 32;
+
 /** Creates the backup service of an instance. */
 export function createBackupService(deps: BackupDeps): BackupService {
-  const running = new Map<string, Promise<PluginBackupResult>>();
+  const known = new Map<string, Promise<PluginBackupResult>>();
   return {
     backup({ cluster, backup }) {
       const id = backup.metadata.uid || `${backup.metadata.namespace}/${backup.metadata.name}`;
-      const known = running.get(id);
-      if (known) return known;
-      const result = runBackup(cluster, deps).finally(() => running.delete(id));
-      running.set(id, result);
+      const before = known.get(id);
+      if (before) return before;
+      const result = runBackup(cluster, deps);
+      known.set(id, result);
+      result.then(
+        () => forgetOldest(known),
+        () => known.delete(id),
+      );
       return result;
     },
   };
+}
+
+/** A call under way is among the youngest: backups of one server follow each other. */
+function forgetOldest(known: Map<string, unknown>): void {
+  for (const id of known.keys()) {
+    if (known.size <= remembered) return;
+    known.delete(id);
+  }
 }
 
 async function runBackup(cluster: Parameters<typeof requireOwn>[0], deps: BackupDeps): Promise<PluginBackupResult> {

@@ -207,6 +207,40 @@ test("a Backup is taken once however often it is started, and Barman knows it", 
   );
 });
 
+test("a backup whose end the manager did not come to write is looked up by its name after a restart", async () => {
+  const left = async (name: string, backupName: string) => {
+    await lab.apply({
+      apiVersion: "postgresql.cnpg.io/v1",
+      kind: "Backup",
+      metadata: { name },
+      spec: { cluster: { name: "lab" } },
+    });
+    const status = { phase: "running", backupName, destinationPath: destination, serverName: "lab" };
+    const patch = JSON.stringify({ status: { ...status, instanceID: { podName: "lab-1", sessionID: "before" } } });
+    await lab.plane.kubectl([
+      "patch",
+      "backup",
+      name,
+      "-n",
+      "default",
+      "--subresource=status",
+      "--type=merge",
+      "-p",
+      patch,
+    ]);
+  };
+  const { backupId, backupName = "", beginWal, endLSN, stoppedAt } = await backupIs("b1", "completed");
+  await one.kill();
+  await left("complete", backupName);
+  await left("cut-off", "backup-20260101000000");
+  one.run();
+  await one.ready(60_000);
+  expect((await one.status()).cnpgTs?.endsBackups).toBe(true);
+  const found = { backupId, backupName, beginWal, endLSN, stoppedAt };
+  expect(await backupIs("complete", "completed")).toMatchObject(found);
+  expect((await backupIs("cut-off", "failed")).error).toBe("instance manager was restarted during backup on pod lab-1");
+});
+
 test("a start that cannot be is refused, with the reason", async () => {
   expect(await one.runCommand(["backup", "nobody"])).toBe(1);
   await lab.apply({

@@ -148,6 +148,10 @@ describe("a Backup", () => {
     await setStatus("moved", { instanceID: { ...noted, ContainerID: "containerd://before" } });
     await eventually(() => timesAsked("moved")).toBe(2);
     await eventually(() => reasons("moved")).toContain("ReStarting");
+    const restarts = (await scene.find(resources.backups, "moved"))?.metadata.annotations?.[
+      "cnpg-ts.dev/backupRestarts"
+    ];
+    expect(restarts).toBe("1");
     const standby = scene.node.instances.get("c-2");
     if (standby) standby.override = { isWalReceiverActive: true, sessionID: "another-life" };
     await setStatus("moved", { error: "look again" });

@@ -45,7 +45,7 @@ const seen = (fields: Partial<ObservedBackup> = {}): ObservedBackup => ({
   cluster: aCluster(),
   backups: [],
   instances: three,
-  start: { accepted: true, restarts: 0 },
+  start: { accepted: true },
   volumeSnapshots: false,
   ...fields,
 });
@@ -157,17 +157,47 @@ describe("planBackup", () => {
       {},
       "the container of pod c-3 was replaced",
     ],
-    [
-      "its pod went away too often",
-      {},
-      { instances: three.slice(0, 2), start: { accepted: true, restarts: 3 } },
-      "begun anew 3 times",
-    ],
     ["it could not archive", { phase: "walArchivingFailing" }, {}, "WAL archiving does not work"],
     ["another operator was about to finish its snapshots", { phase: "finalizing" }, {}, "volume snapshots"],
   ])("a Backup that began fails when %s", (_name, status, fields, message) => {
     const decision = planBackup(aBackup({}, { ...started(), ...status }), seen(fields), now);
     expect(decision).toMatchObject({ kind: "fail", message: expect.stringContaining(message) });
+  });
+
+  const next = { sessionID: "next" };
+  it.each<[string, "running" | "started", "primary" | "prefer-standby", object, string]>([
+    [
+      "looks into the archive, is left to it",
+      "running",
+      "prefer-standby",
+      { ...next, cnpgTs: { endsBackups: true } },
+      "leave",
+    ],
+    ["does not look there, fails", "running", "prefer-standby", { ...next, cnpgTs: {} }, "fail"],
+    ["finds it not begun, is begun anew", "started", "prefer-standby", { ...next, cnpgTs: {} }, "start"],
+    [
+      "has not come, but is no primary any more, is cut off",
+      "running",
+      "primary",
+      { cnpgTs: { endsBackups: true } },
+      "fail",
+    ],
+    ["is CloudNativePG's, fails", "started", "prefer-standby", next, "fail"],
+  ])("one whose manager's next session %s", (_name, phase, target, status, kind) => {
+    const backup = aBackup({ method: "barmanObjectStore", target }, { ...started(), phase });
+    const cluster = aCluster({ backup: { barmanObjectStore: { destinationPath: "s3://b" } } });
+    const instances = [...three.slice(0, 2), standby("c-3", "0/6000000", status)];
+    expect(planBackup(backup, seen({ cluster, instances }), now).kind).toBe(kind);
+  });
+
+  it("is begun anew three times, whichever operator counts", () => {
+    const backup = aBackup({}, started());
+    const again = () => planBackup(backup, seen({ instances: three.slice(0, 2) }), now);
+    expect(again()).toMatchObject({ kind: "start", restarts: 1 });
+    backup.metadata.annotations = { "cnpg-ts.dev/backupRestarts": "2" };
+    expect(again()).toMatchObject({ kind: "start", restarts: 3 });
+    backup.metadata.annotations = { "cnpg-ts.dev/backupRestarts": "3" };
+    expect(again()).toMatchObject({ kind: "fail", message: expect.stringContaining("begun anew 3 times") });
   });
 
   it("a snapshot that another operator began fails with the reason", () => {
@@ -185,7 +215,7 @@ describe("planBackup", () => {
     ...three.slice(0, 2),
     standby("c-3", "0/6000000", { cnpgTs: backups ? { backups } : {} }),
   ];
-  const nobody: StartKnowledge = { accepted: false, restarts: 0 };
+  const nobody: StartKnowledge = { accepted: false };
   const lost = (mayHaveRun: boolean): StartKnowledge => ({ ...nobody, unheard: { reason: "cut off", mayHaveRun } });
   const inTree = { method: "barmanObjectStore" } as const;
 

@@ -87,7 +87,7 @@ describe("a backup", () => {
     expect(open()).toBe(0);
   });
 
-  test("is one for one Backup while it runs, and another for the next", async () => {
+  test("is one for one Backup, also for who asks after its end, and another for the next", async () => {
     let taken = 0;
     let finish = () => {};
     const take: TakeBackup = async () => {
@@ -101,12 +101,23 @@ describe("a backup", () => {
     const calls = [run("a"), run("a")];
     await clock.settle();
     finish();
-    await Promise.all(calls);
+    const [first] = await Promise.all(calls);
+    expect(await run("a")).toEqual(first);
     expect(taken).toBe(1);
-    const again = run("a");
+    const next = run("b");
     await clock.settle();
     finish();
-    await again;
+    await next;
     expect(taken).toBe(2);
+  });
+
+  test("that failed is taken again when it is asked for again", async () => {
+    let taken = 0;
+    const { run } = setUp(() => {
+      taken += 1;
+      return taken === 1 ? Promise.reject(new Error("the store is away")) : Promise.resolve({ id, info });
+    }, empty);
+    await expect(run("a")).rejects.toThrow("the store is away");
+    expect(await run("a")).toMatchObject({ backupId: id });
   });
 });
