@@ -1,3 +1,6 @@
+import { X509Certificate } from "node:crypto";
+import { childNames } from "../../src/api/names.ts";
+import type { TestCluster } from "../e2e/support/cluster.ts";
 import { getObject } from "../e2e/support/kubectl.ts";
 import { waitFor } from "../e2e/support/wait.ts";
 import { setClock } from "./fake-clock.ts";
@@ -26,8 +29,11 @@ function jump(seconds: number, where: (scene: Scene) => PlacedInstance): Omit<Fa
   return {
     holdSeconds: 30,
     scene: "clock",
+    prepare: (cluster) => untilCertificatesAreValid(cluster, seconds),
     make: async (scene) => {
-      const reset = () => setClock(scene, where(scene), 0);
+      // Its container may be on its way to a new start just then.
+      const reset = () =>
+        waitFor("the clock to be set back", 60_000, () => setClock(scene, where(scene), 0).then(() => true));
       await setClock(scene, where(scene), seconds);
       try {
         await waitFor("the clocks to jump", 30_000, () => haveJumped(scene, where(scene), seconds));
@@ -39,6 +45,23 @@ function jump(seconds: number, where: (scene: Scene) => PlacedInstance): Omit<Fa
     },
     goesOn: archivingStopped,
   };
+}
+
+/** Certificates are valid from a few minutes before they were made on: a clock that is set back further has to find older ones. */
+async function untilCertificatesAreValid({ namespace, name }: TestCluster, seconds: number): Promise<void> {
+  const { ca, server, replication } = childNames(name);
+  const from = await Promise.all([
+    validFrom(namespace, ca, "ca.crt"),
+    ...[server, replication].map((it) => validFrom(namespace, it, "tls.crt")),
+  ]);
+  const waitMs = Math.max(...from) - (Date.now() + seconds * 1000);
+  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+}
+
+async function validFrom(namespace: string, secret: string, key: string): Promise<number> {
+  const found = await getObject<{ data: Record<string, string> }>(namespace, "secret", secret);
+  const text = Buffer.from(found?.data[key] ?? "", "base64");
+  return new X509Certificate(text).validFromDate.getTime();
 }
 
 /** A clock that did not jump proves nothing: looks at PostgreSQL's, and at the manager's where it shows. */

@@ -31,6 +31,8 @@ export interface Fault {
   readonly scene?: SceneKind;
   /** Whether API server or operator are hit too, so that they have to be waited for. @default false */
   readonly controlPlane?: boolean;
+  /** Waits for what the fault needs, before anything is written. */
+  prepare?(cluster: TestCluster): Promise<void>;
   /** Makes the fault; resolves with what ends it, called after {@link holdSeconds}. */
   make(scene: Scene): Promise<() => Promise<unknown>>;
   /** Looks, before the end, at what has to go on all the same; resolves with what does not. */

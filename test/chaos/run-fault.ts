@@ -35,6 +35,7 @@ export async function makeOne(
 ): Promise<ChaosRecord> {
   const fault = faults[name];
   if (!fault) throw new Error(`there is no fault ${name}`);
+  await fault.prepare?.(cluster);
   const scene = await stageScene(cluster);
   const writers = await startWriters(scene);
   const load = Math.round((loadavg()[0] ?? 0) * 10) / 10;
