@@ -46,6 +46,11 @@ export class SecretReader {
     this.#known.clear();
   }
 
+  /** Makes one Secret be read anew. */
+  forget(name: string): void {
+    this.#known.delete(name);
+  }
+
   async read(name: string, signal?: AbortSignal): Promise<SecretRead> {
     const known = this.#known.get(name);
     const now = this.#clock.monotonicMs();

@@ -9,6 +9,7 @@ import { createWorkQueue } from "../runtime/work-queue.ts";
 import { createAdmissionGuard } from "./admission-guard.ts";
 import { createBackupPrograms } from "./backup/backup-programs.ts";
 import { createClusterReconciler } from "./cluster-controller.ts";
+import { createDatabaseRolePrograms } from "./database-role/database-role-programs.ts";
 import type { ExecutorOptions } from "./execute.ts";
 import { createKindProbe } from "./kind-probe.ts";
 import { createLeadership } from "./leadership.ts";
@@ -189,6 +190,8 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     timeZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
   for (const program of backupPrograms) groups.add("leader", program);
+  const roles = { api, stores, clock, logger, metrics, context: facts.operator.context };
+  for (const program of createDatabaseRolePrograms(roles)) groups.add("leader", program);
   groups.add(
     "others",
     createLeadership(options, settings, () => groups.startLeaderWork(), metrics),

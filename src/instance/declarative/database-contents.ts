@@ -1,6 +1,7 @@
 import type { Database } from "../../api/generated/database.ts";
 import type { SqlSession } from "../../ports/sql-session.ts";
 import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
+import { applyServer, applyWrapper } from "./foreign-objects.ts";
 
 type Spec = Database["spec"];
 
@@ -10,39 +11,53 @@ interface ItemResult {
   message?: string;
 }
 
-/** Brings schemas and extensions of a database in line; an item that fails does not hold up the others. */
+interface ContentsStatus {
+  schemas?: ItemResult[];
+  extensions?: ItemResult[];
+  fdws?: ItemResult[];
+  servers?: ItemResult[];
+}
+
+/** Brings what a database contains in line; an item that fails does not hold up the others. */
 export async function applyDatabaseContents(
   session: SqlSession,
   spec: Spec,
-): Promise<{
-  status: { schemas?: ItemResult[]; extensions?: ItemResult[]; fdws?: ItemResult[]; servers?: ItemResult[] };
-  failed: boolean;
-}> {
-  const each = async <T extends { name: string }>(items: readonly T[], apply: (item: T) => Promise<void>) => {
-    const results: ItemResult[] = [];
-    for (const item of items) {
-      try {
-        await apply(item);
-        results.push({ name: item.name, applied: true });
-      } catch (error) {
-        results.push({
+): Promise<{ status: ContentsStatus; failed: boolean }> {
+  const lists = [
+    list("schemas", spec.schemas, (item) => applySchema(session, item)),
+    list("extensions", spec.extensions, (item) => applyExtension(session, item)),
+    list("fdws", spec.fdws, (item) => applyWrapper(session, item)),
+    list("servers", spec.servers, (item) => applyServer(session, item)),
+  ];
+  for (const { work } of lists) await work((ensure) => ensure !== "absent");
+  // What goes may lie in something else that goes.
+  for (const { work } of lists.toReversed()) await work((ensure) => ensure === "absent");
+  const status = Object.fromEntries(
+    lists.flatMap(({ name, results }) => (results ? [[name, results]] : [])),
+  ) as ContentsStatus;
+  return { status, failed: lists.some(({ results }) => results?.some(({ applied }) => !applied)) };
+}
+
+function list<T extends { name: string; ensure?: "present" | "absent" }>(
+  name: keyof ContentsStatus,
+  items: readonly T[] | undefined,
+  apply: (item: T) => Promise<void>,
+) {
+  const results = items?.map((item): ItemResult => ({ name: item.name, applied: false }));
+  const work = async (concerns: (ensure: "present" | "absent" | undefined) => boolean) => {
+    for (const [index, item] of (items ?? []).entries()) {
+      if (!results || !concerns(item.ensure)) continue;
+      results[index] = await apply(item).then(
+        () => ({ name: item.name, applied: true }),
+        (error: unknown) => ({
           name: item.name,
           applied: false,
           message: error instanceof Error ? error.message : String(error),
-        });
-      }
+        }),
+      );
     }
-    return results;
   };
-  // Said plainly rather than passed over: nobody may take these for done.
-  const refuse = () => Promise.reject(new Error("foreign data wrappers and servers are not supported yet"));
-  const status = {
-    ...(spec.schemas ? { schemas: await each(spec.schemas, (item) => applySchema(session, item)) } : {}),
-    ...(spec.extensions ? { extensions: await each(spec.extensions, (item) => applyExtension(session, item)) } : {}),
-    ...(spec.fdws ? { fdws: await each(spec.fdws, refuse) } : {}),
-    ...(spec.servers ? { servers: await each(spec.servers, refuse) } : {}),
-  };
-  return { status, failed: Object.values(status).some((list) => list.some(({ applied }) => !applied)) };
+  return { name, results, work };
 }
 
 async function applySchema(session: SqlSession, item: NonNullable<Spec["schemas"]>[number]): Promise<void> {

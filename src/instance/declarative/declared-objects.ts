@@ -4,15 +4,19 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { patchStatus } from "../../kube/patch-status.ts";
 import { createStore, type RunnableStore } from "../../kube/store.ts";
 import { planDeclarative } from "../../plan/instance/declarative.ts";
+import { isKubeError } from "../../ports/kube-api.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import type { SecretReader } from "../secret-reader.ts";
-import { type Declared, type DeclaredKind, declaredKinds } from "./object-kinds.ts";
+import type { ApplyResult, Declared, DeclaredKind } from "./declared-kind.ts";
+import { declaredKinds } from "./object-kinds.ts";
 
 /** How long an object rests after it was looked at, unless it or its Cluster changes. */
 const restMs = 30_000;
 const lookMs = 1_000;
+/** How long after somebody else's write came between, or something stood in the way of a removal, in milliseconds. */
+const retryMs = 2_000;
 
-/** Keeps Databases, Publications and Subscriptions on the primary (reference: declarative objects §1). */
+/** Keeps Databases, DatabaseRoles, Publications and Subscriptions on the primary (reference: declarative objects §1). */
 export class DeclaredObjects {
   readonly #context: InstanceContext;
   readonly #secrets: SecretReader;
@@ -56,31 +60,39 @@ export class DeclaredObjects {
       const all = store.list(settings.namespace).filter(({ spec }) => spec.cluster.name === settings.clusterName);
       for (const object of all) {
         const { uid = "", generation, deletionTimestamp } = object.metadata;
-        const seen = JSON.stringify([generation, deletionTimestamp, cluster.metadata.generation]);
+        const seen = JSON.stringify([
+          generation,
+          deletionTimestamp,
+          cluster.metadata.generation,
+          kind.renewal?.(object),
+        ]);
         const rest = this.#rests.get(uid);
         if (rest?.seen === seen && clock.monotonicMs() < rest.untilMs) continue;
+        let pauseMs = restMs;
         try {
-          await this.#reconcile(kind, object, all, cluster, signal);
+          pauseMs = await this.#reconcile(kind, object, all, cluster, signal);
         } catch (error) {
           if (signal.aborted) return;
+          if (isKubeError(error, "conflict") || deletionTimestamp) pauseMs = retryMs;
           logger.error("A declared object failed; it is tried again", {
             kind: kind.type.kind,
             name: object.metadata.name,
             error,
           });
         }
-        this.#rests.set(uid, { seen, untilMs: clock.monotonicMs() + restMs });
+        this.#rests.set(uid, { seen, untilMs: clock.monotonicMs() + pauseMs });
       }
     }
   }
 
+  /** Gives how long the object may rest now. */
   async #reconcile(
     kind: DeclaredKind,
     object: Declared,
     all: readonly Declared[],
     cluster: Cluster,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number> {
     const { kube } = this.#context;
     const key = { namespace: object.metadata.namespace ?? "", name: object.metadata.name ?? "" };
     const deps = { context: this.#context, secrets: this.#secrets, cluster, signal };
@@ -100,6 +112,8 @@ export class DeclaredObjects {
           other.spec.name === object.spec.name &&
           (other.status?.observedGeneration ?? 0) > 0,
       )?.metadata.name,
+      outdated: kind.isRenewed ? !kind.isRenewed(object) : false,
+      refusal: kind.refusal?.(object, cluster),
     });
     const report = (fields: object) =>
       patchStatus(
@@ -114,20 +128,29 @@ export class DeclaredObjects {
       );
     switch (decision.kind) {
       case "nothing":
-        return;
+        return restMs;
       case "waitForPromotion":
         await report({ message: "waiting for the cluster to become primary" });
-        return;
+        return restMs;
+      case "refuse":
+        await report({ applied: false, message: decision.message });
+        return restMs;
       case "release":
-        if (decision.drop) await kind.drop(object, deps);
+        if (decision.drop) {
+          await kind.drop(object, deps).catch(async (error: unknown) => {
+            signal.throwIfAborted();
+            await report({ applied: false, message: error instanceof Error ? error.message : String(error) });
+            throw error;
+          });
+        }
         await this.#setFinalizers(kind, key, (known) => known.filter((name) => name !== kind.finalizer), signal);
-        return;
+        return restMs;
       case "conflict":
         await report({
           applied: false,
           message: `${JSON.stringify(object.spec.name)} is already managed by object ${JSON.stringify(decision.winner)}`,
         });
-        return;
+        return restMs;
       case "apply": {
         await this.#setFinalizers(
           kind,
@@ -135,7 +158,7 @@ export class DeclaredObjects {
           (known) => (known.includes(kind.finalizer) ? known : [...known, kind.finalizer]),
           signal,
         );
-        const result = await kind.apply(object, deps).catch((error: unknown) => {
+        const result = await kind.apply(object, deps).catch((error: unknown): ApplyResult => {
           signal.throwIfAborted();
           return { failed: error instanceof Error ? error.message : String(error), status: {} };
         });
@@ -144,6 +167,7 @@ export class DeclaredObjects {
             ? { applied: true, observedGeneration: generation }
             : { applied: false, message: result.failed };
         await report({ ...result.status, ...outcome });
+        return result.retryAfterMs ?? restMs;
       }
     }
   }

@@ -1,5 +1,4 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
-import { annotations } from "../../api/labels.ts";
 import {
   type ManagedRolesPlan,
   type PasswordState,
@@ -9,14 +8,15 @@ import {
 } from "../../plan/instance/managed-roles.ts";
 import type { SqlSession } from "../../ports/sql-session.ts";
 import { quoteIdentifier } from "../../postgres/identifiers.ts";
-import { alterRole, changeMemberships, commentOnRole, createRole, type RolePassword } from "../../postgres/role-sql.ts";
-import { encodeScramPassword, isEncodedPassword, scramSaltBytes } from "../../postgres/scram.ts";
+import { alterRole, changeMemberships, commentOnRole, createRole } from "../../postgres/role-sql.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { withSession } from "../local-sql.ts";
 import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
 import { silentSettings } from "../reconcile/passwords.ts";
-import { type SecretRead, type SecretReader, secretText } from "../secret-reader.ts";
+import type { SecretRead, SecretReader } from "../secret-reader.ts";
+import { rolePassword } from "./role-password.ts";
 import { readRoles } from "./role-rows.ts";
+import { inTransaction } from "./transaction.ts";
 
 type Action = ManagedRolesPlan["actions"][number];
 
@@ -90,39 +90,6 @@ export class ManagedRolesStep {
     return reads;
   }
 
-  /** What a role's password is to become, and of which version of its Secret. */
-  #password(
-    role: WantedRole,
-    secrets: ReadonlyMap<string, SecretRead>,
-  ): { password: RolePassword; version: string } | undefined {
-    if (role.disablePassword) {
-      if (role.passwordSecret) throw new Error(`cannot reconcile: password both provided and disabled: ${role.name}`);
-      return { password: { kind: "none" }, version: "" };
-    }
-    if (!role.passwordSecret) return undefined;
-    const { name } = role.passwordSecret;
-    const read = secrets.get(name);
-    if (read?.kind !== "found") {
-      const why = read?.kind === "unavailable" ? read.reason : (read?.kind ?? "not read");
-      throw new Error(`failed to get password secret ${name}: ${why}`);
-    }
-    const username = secretText(read.secret, "username")?.trim();
-    const password = secretText(read.secret, "password")?.trim();
-    if (username === undefined) throw new Error("username key doesn't exist inside the secret");
-    if (password === undefined) throw new Error("password key doesn't exist inside the secret");
-    if (username !== role.name) {
-      throw new Error(
-        `the username in secret ${JSON.stringify(name)} does not match role ${JSON.stringify(role.name)}`,
-      );
-    }
-    const passthrough = read.secret.metadata.annotations?.[annotations.passwordPassthrough] === "enabled";
-    const stored =
-      passthrough || isEncodedPassword(password)
-        ? password
-        : encodeScramPassword(password, this.#context.random.bytes(scramSaltBytes));
-    return { password: { kind: "set", stored }, version: read.secret.metadata.resourceVersion ?? "" };
-  }
-
   /** Gives what to remember of the password when one was set. */
   async #apply(
     session: SqlSession,
@@ -141,7 +108,8 @@ export class ManagedRolesStep {
         return undefined;
       case "CREATE":
       case "UPDATE": {
-        const secret = this.#password(role, secrets);
+        const read = role.passwordSecret && secrets.get(role.passwordSecret.name);
+        const secret = rolePassword(role, read, this.#context.random);
         // Only a role that expires today has something to take back.
         const validUntil = role.validUntil ?? (actual?.validUntilMs === undefined ? undefined : "infinity");
         const options = {
@@ -186,16 +154,5 @@ export class ManagedRolesStep {
     const filled = Object.entries(wanted).filter(([, value]) => Object.keys(value).length > 0);
     const managedRolesStatus = Object.fromEntries(filled);
     await this.#status.update((status) => ({ ...status, managedRolesStatus }), signal);
-  }
-}
-
-async function inTransaction(session: SqlSession, statements: readonly string[]): Promise<void> {
-  await session.query("BEGIN");
-  try {
-    for (const statement of statements) await session.query(statement);
-    await session.query("COMMIT");
-  } catch (error) {
-    await session.query("ROLLBACK");
-    throw error;
   }
 }

@@ -1,4 +1,3 @@
-import type { Cluster } from "../../api/generated/cluster.ts";
 import type { Database } from "../../api/generated/database.ts";
 import type { Publication } from "../../api/generated/publication.ts";
 import type { Subscription } from "../../api/generated/subscription.ts";
@@ -15,46 +14,11 @@ import {
 } from "../../postgres/declarative-sql.ts";
 import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
 import { writeExternalFiles } from "../external-servers.ts";
-import type { InstanceContext } from "../instance-context.ts";
 import { relocate } from "../instance-paths.ts";
-import { withSession } from "../local-sql.ts";
-import type { SecretReader } from "../secret-reader.ts";
 import { applyDatabaseContents } from "./database-contents.ts";
-
-export type Declared = Database | Publication | Subscription;
-
-export interface ApplyDeps {
-  context: InstanceContext;
-  secrets: SecretReader;
-  cluster: Cluster;
-  signal: AbortSignal;
-}
-
-/** What differs between the kinds of declared objects. */
-export interface DeclaredKind {
-  type: ResourceType<Declared>;
-  finalizer: string;
-  reclaim: (object: Declared) => "retain" | "delete";
-  /** Brings PostgreSQL in line; gives further fields of the status. */
-  apply: (object: Declared, deps: ApplyDeps) => Promise<{ status?: object; failed?: string }>;
-  drop: (object: Declared, deps: ApplyDeps) => Promise<void>;
-}
-
-/** A missing synchronous standby must not hold up what is declared. */
-export const declaredSettings = { synchronous_commit: "local", search_path: "pg_catalog, public, pg_temp" };
-
-/** Names the step in the error, as users see it in the object's message. */
-export async function step<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
-}
-
-function inDatabase<T>({ context, signal }: ApplyDeps, database: string, work: (session: SqlSession) => Promise<T>) {
-  return withSession(context, database, work, { signal, parameters: declaredSettings });
-}
+import { databaseRoles } from "./database-role.ts";
+import { type ApplyDeps, type Declared, type DeclaredKind, inDatabase } from "./declared-kind.ts";
+import { step } from "./step.ts";
 
 const exists = async (session: SqlSession, catalog: string, column: string, name: string): Promise<boolean> =>
   (await session.query(`SELECT 1 FROM pg_catalog.${catalog} WHERE ${column} = $1`, [name])).length > 0;
@@ -187,4 +151,4 @@ const subscriptions: DeclaredKind = {
   },
 };
 
-export const declaredKinds: readonly DeclaredKind[] = [databases, publications, subscriptions];
+export const declaredKinds: readonly DeclaredKind[] = [databases, databaseRoles, publications, subscriptions];

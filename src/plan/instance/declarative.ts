@@ -1,4 +1,4 @@
-// When a Database, Publication or Subscription is due (reference: declarative objects §1.1, §1.2).
+// When a Database, DatabaseRole, Publication or Subscription is due (reference: declarative objects §1.1, §1.2).
 
 /** What the decision is about. */
 export interface DeclarativeView {
@@ -11,6 +11,10 @@ export interface DeclarativeView {
   isReplicaCluster: boolean;
   /** Name of another object that already keeps the same thing in PostgreSQL. */
   winner: string | undefined;
+  /** Something beside the definition changed since it was applied. */
+  outdated?: boolean;
+  /** Why the object must not be dealt with, if so. */
+  refusal?: string | undefined;
 }
 
 export type DeclarativeDecision =
@@ -18,6 +22,7 @@ export type DeclarativeDecision =
   | { kind: "waitForPromotion" }
   | { kind: "release"; drop: boolean }
   | { kind: "conflict"; winner: string }
+  | { kind: "refuse"; message: string }
   | { kind: "apply" };
 
 /** Decides the one next step of an object. */
@@ -26,10 +31,13 @@ export function planDeclarative(view: DeclarativeView): DeclarativeDecision {
   if (view.deleting) {
     if (!view.hasFinalizer) return { kind: "nothing" };
     // One that was never applied may name what another object keeps.
-    return { kind: "release", drop: view.reclaim === "delete" && !view.isReplicaCluster && observed };
+    const mayDrop = !view.isReplicaCluster && view.refusal === undefined && observed;
+    return { kind: "release", drop: view.reclaim === "delete" && mayDrop };
   }
   if (view.isReplicaCluster) return { kind: "waitForPromotion" };
-  if (view.generation === view.observedGeneration && view.applied === true) return { kind: "nothing" };
+  const done = view.generation === view.observedGeneration && view.applied === true;
+  if (done && !view.outdated) return { kind: "nothing" };
+  if (view.refusal !== undefined) return { kind: "refuse", message: view.refusal };
   if (!observed && view.winner !== undefined) return { kind: "conflict", winner: view.winner };
   return { kind: "apply" };
 }

@@ -12,6 +12,17 @@ const object = (kind: string, name: string, spec: object) => ({
   spec: { cluster: { name: "lab" }, ...spec },
 });
 
+const kubectl = (...args: string[]) => lab.plane.kubectl([...args, "-n", "default"]);
+
+interface DeclaredStatus {
+  applied?: boolean;
+  message?: string;
+  servers?: unknown;
+}
+
+const declared = async (kind: string, name: string): Promise<DeclaredStatus> =>
+  (JSON.parse(await kubectl("get", kind, name, "-o", "json")) as { status?: DeclaredStatus }).status ?? {};
+
 beforeAll(async () => {
   lab = await Lab.start();
   one = await lab.instance("lab-1");
@@ -35,6 +46,125 @@ test("a bad database holds up neither another one with its schemas nor a publica
       one.psql("SELECT count(*) FROM pg_database WHERE datname IN ('good', 'bad')") === "1" &&
       one.psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'sales'", "good") === "1" &&
       one.psql("SELECT count(*) FROM pg_publication WHERE puballtables", "app") === "1",
+    limitMs,
+  );
+});
+
+test("extension, foreign data wrapper and server of a database are made, changed and dropped in the right order", async () => {
+  const spec = (ensure: "present" | "absent", port: string) => ({
+    name: "far",
+    owner: "app",
+    extensions: [{ name: "postgres_fdw", ensure }],
+    fdws: [
+      { name: "postgres_fdw", ensure, usage: [{ name: "app" }] },
+      { name: "own", ensure, handler: "-", validator: "-" },
+    ],
+    servers: [
+      {
+        name: "remote",
+        fdw: "postgres_fdw",
+        ensure,
+        options: [{ name: "port", value: port }],
+        usage: [{ name: "app" }],
+      },
+      { name: "broken", fdw: "missing", ensure },
+    ],
+  });
+  await lab.apply(object("Database", "far", spec("present", "5433")));
+  const contents = async () => {
+    const read = await declared("databases", "far");
+    return read.servers && read;
+  };
+  const status = await until("contents", contents, limitMs);
+  expect(status).toMatchObject({
+    applied: false,
+    message: "database object reconciliation failed",
+    fdws: [
+      { name: "postgres_fdw", applied: true },
+      { name: "own", applied: true },
+    ],
+    servers: [
+      { name: "remote", applied: true },
+      { name: "broken", applied: false, message: expect.stringContaining('"missing" does not exist') },
+    ],
+  });
+  const facts =
+    "SELECT srvoptions, has_server_privilege('app', 'remote', 'USAGE'), has_foreign_data_wrapper_privilege('app', 'postgres_fdw', 'USAGE') FROM pg_foreign_server";
+  expect(one.psql(facts, "far")).toBe("{port=5433}|t|t");
+  await lab.apply(object("Database", "far", spec("present", "5434")));
+  await until("changed option", async () => one.psql(facts, "far") === "{port=5434}|t|t", limitMs);
+  await lab.apply(object("Database", "far", spec("absent", "5434")));
+  await until("all gone", async () => (await declared("databases", "far")).applied === true, limitMs);
+  expect(one.psql("SELECT count(*) FROM pg_foreign_data_wrapper", "far")).toBe("0");
+});
+
+/** What the operator writes when it sees another version of a password Secret. */
+async function seenByOperator(secret: string, role: string): Promise<void> {
+  const version = await kubectl("get", "secret", secret, "-o", "jsonpath={.metadata.resourceVersion}");
+  const condition = {
+    type: "PasswordSecretChange",
+    status: "True",
+    reason: "ChangeDetected",
+    message: version,
+    lastTransitionTime: new Date().toISOString(),
+  };
+  const patch = JSON.stringify({ status: { conditions: [condition] } });
+  await kubectl("patch", "databaserole", role, "--subresource=status", "--type=merge", "-p", patch);
+}
+
+test("a DatabaseRole is made, follows its password Secret, yields to the cluster's own roles and is dropped", async () => {
+  const password = (text: string) => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "dante-password", labels: { "cnpg.io/reload": "true" } },
+    type: "kubernetes.io/basic-auth",
+    stringData: { username: "dante", password: text },
+  });
+  const stored = () => one.psql("SELECT rolpassword FROM pg_authid WHERE rolname = 'dante'");
+  const dante = {
+    name: "dante",
+    login: true,
+    comment: "the poet",
+    inRoles: ["pg_monitor"],
+    passwordSecret: { name: "dante-password" },
+    databaseRoleReclaimPolicy: "delete",
+  };
+  await lab.apply(object("DatabaseRole", "role-dante", dante));
+  const told = (name: string) => async () => (await declared("databaseroles", name)).message;
+  const missing = await until("missing Secret", told("role-dante"), limitMs);
+  expect(missing).toBe('secrets "dante-password" not found');
+  await lab.apply(password("first"));
+  const applied = async () => {
+    const status = await declared("databaseroles", "role-dante");
+    return status.applied && status;
+  };
+  const status = await until("role", applied, limitMs);
+  expect(status).toMatchObject({ observedGeneration: 1, secretResourceVersion: expect.stringMatching(/^\d+$/) });
+  expect(status.message).toBeUndefined();
+  expect(
+    one.psql(
+      "SELECT rolcanlogin, shobj_description(oid, 'pg_authid'), pg_has_role('dante', 'pg_monitor', 'MEMBER') FROM pg_authid WHERE rolname = 'dante'",
+    ),
+  ).toBe("t|the poet|t");
+  const before = stored();
+  expect(before).toMatch(/^SCRAM-SHA-256\$4096:/);
+  await lab.apply(password("second"));
+  await seenByOperator("dante-password", "role-dante");
+  await until("new password", async () => stored() !== before, limitMs);
+  await lab.apply(object("DatabaseRole", "second", dante));
+  await until("conflict", told("second"), limitMs);
+  expect(await declared("databaseroles", "second")).toMatchObject({
+    applied: false,
+    message: '"dante" is already managed by object "role-dante"',
+  });
+  await lab.patchCluster({ spec: { managed: { roles: [{ name: "inline" }] } } });
+  await lab.apply(object("DatabaseRole", "inline", { name: "inline" }));
+  const refused = await until("refusal", told("inline"), limitMs);
+  expect(refused).toBe("database role is already managed by the CNPG cluster");
+  await kubectl("delete", "databaseroles", "second", "role-dante", "--wait=false");
+  await until(
+    "dropped role",
+    async () => one.psql("SELECT count(*) FROM pg_roles WHERE rolname = 'dante'") === "0",
     limitMs,
   );
 });

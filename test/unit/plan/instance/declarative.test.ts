@@ -16,6 +16,22 @@ test.each<[string, Partial<DeclarativeView>, object]>([
   ["a fresh one", {}, { kind: "apply" }],
   ["one that is done", { observedGeneration: 1, applied: true }, { kind: "nothing" }],
   ["one that failed after it was done", { observedGeneration: 1, applied: false }, { kind: "apply" }],
+  [
+    "one that was made from something older",
+    { observedGeneration: 1, applied: true, outdated: true },
+    { kind: "apply" },
+  ],
+  ["one that must not be", { refusal: "reserved" }, { kind: "refuse", message: "reserved" }],
+  [
+    "one that is done and must not be any more",
+    { observedGeneration: 1, applied: true, refusal: "reserved" },
+    { kind: "nothing" },
+  ],
+  [
+    "deleted, and somebody else's by now",
+    { deleting: true, observedGeneration: 1, refusal: "theirs" },
+    { kind: "release", drop: false },
+  ],
   ["a second one for the same name", { winner: "first" }, { kind: "conflict", winner: "first" }],
   ["a known one is no second one", { generation: 2, observedGeneration: 1, winner: "other" }, { kind: "apply" }],
   ["a replica cluster", { isReplicaCluster: true }, { kind: "waitForPromotion" }],
