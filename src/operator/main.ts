@@ -26,6 +26,7 @@ import { reviewByPlugins } from "./plugins/review.ts";
 import { concernsPlugins, withoutPlugins } from "./plugins/without-plugins.ts";
 import { createDemotedPrimary } from "./replica-transition.ts";
 import { RolloutSlots } from "./rollout-slots.ts";
+import { createSelectedPods } from "./selected-pods.ts";
 import { createStatusClient } from "./status-client.ts";
 import { createOperatorStores } from "./stores.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -162,6 +163,10 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   });
   groups.add("leader", { name: "silent leases", run: (stop) => leaseSilence.run(stop) });
   const sweep = { ...executor, logger, watchNamespaces: settings.watchNamespaces };
+  groups.add(
+    "leader",
+    createSelectedPods({ source: api, clusters: stores.clusters, clock, logger, enqueue: (key) => queue.add(key) }),
+  );
   groups.add("leader", createOrphanSweep({ ...sweep, enqueue: (key) => queue.add(key) }));
   groups.add("leader", plugins);
   groups.add("leader", controller);

@@ -15,6 +15,7 @@ import type {
 } from "../plan/cluster/observed.ts";
 import { isActivePod, isReadyPod } from "../plan/cluster/pods.ts";
 import { isKubeError, type KubeApi, type KubeObject } from "../ports/kube-api.ts";
+import { formatSelector } from "./label-selector.ts";
 import type { LeaseSilence } from "./lease-silence.ts";
 import type { StatusClient } from "./status-client.ts";
 import type { OperatorStores } from "./stores.ts";
@@ -231,27 +232,6 @@ function observeCertificates(
     [names.replicationTls, inspectLeaf(secret(names.replicationTls), clientCa, "client", now)],
     [names.pooler, inspectLeaf(secret(names.pooler), clientCa, "client", now)],
   ]);
-}
-
-/** Label selector as query text; `undefined` when it selects nothing at all. */
-function formatSelector(
-  selector: NonNullable<Cluster["spec"]["podSelectorRefs"]>[number]["selector"] | undefined,
-): string | undefined {
-  if (!selector) return undefined;
-  const equal = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const others = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
-    switch (operator) {
-      case "In":
-        return `${key} in (${values.join(",")})`;
-      case "NotIn":
-        return `${key} notin (${values.join(",")})`;
-      case "DoesNotExist":
-        return `!${key}`;
-      default:
-        return key;
-    }
-  });
-  return [...equal, ...others].join(",");
 }
 
 async function getOrUndefined<T>(read: Promise<T>): Promise<T | undefined> {

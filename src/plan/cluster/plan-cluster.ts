@@ -95,14 +95,12 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
   }
   setPhase(pass, phases.healthy);
   flushStatus(pass, "every instance is as the cluster asks for");
-  const requeueAfterMs = observed.selectedPods.length > 0 ? selectedPodsLookMs : healthyLookMs;
-  return { ...finish(pass, { requeueAfterMs, because: "the cluster is healthy" }, true), settled: true };
+  const next = { requeueAfterMs: healthyLookMs, because: "the cluster is healthy" };
+  return { ...finish(pass, next, true), settled: true };
 }
 
 /** A healthy cluster is looked at this often, for what no event tells: certificates that age, lag that grows. */
 const healthyLookMs = 60_000;
-/** Pods that `podSelectorRefs` select belong to others and wake nobody, so their addresses are looked up this often. */
-const selectedPodsLookMs = 5_000;
 
 /** Who is primary comes before everything else: no missing object or broken image may stand in the way of a failover. */
 function planAvailability(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {

@@ -164,6 +164,16 @@ describe("pods that a cluster selects for its host rules", () => {
     await scene.patchSpec("a", { podSelectorRefs: [{ name: "clients", selector }] });
     const refs = async () => (await scene.cluster("a")).status?.podSelectorRefs;
     await expect.poll(refs, soon).toEqual([{ name: "clients", ips: ["10.9.8.7"] }]);
+    // Nothing else happens to the cluster: a change of the pod itself is what wakes the operator.
+    const other = { podIPs: [{ ip: "10.9.8.6" }], podIP: "10.9.8.6" };
+    await world.api.patch(resources.pods, key, { type: "merge", body: { status: other } }, { subresource: "status" });
+    await expect.poll(refs, soon).toEqual([{ name: "clients", ips: ["10.9.8.6"] }]);
+    const relabel = (app: string) =>
+      world.api.patch(resources.pods, key, { type: "merge", body: { metadata: { labels: { app } } } });
+    await relabel("other");
+    await expect.poll(refs, soon).toEqual([{ name: "clients" }]);
+    await relabel("client");
+    await expect.poll(refs, soon).toEqual([{ name: "clients", ips: ["10.9.8.6"] }]);
     await world.api.delete(resources.pods, key, { gracePeriodSeconds: 0 });
     await expect.poll(refs, soon).toEqual([{ name: "clients" }]);
     await scene.patchSpec("a", { podSelectorRefs: [] });
