@@ -1,107 +1,39 @@
-import type { Cluster } from "../api/generated/cluster.ts";
 import type { Lease } from "../api/generated/kubernetes.ts";
-import { annotations } from "../api/labels.ts";
-import { formatLeaseVoters, type LeaseVoters, parseLeaseVoters } from "../api/lease-voters.ts";
 import { formatMicroTime } from "../api/micro-time.ts";
-import { namedPrimary } from "../api/named-primary.ts";
-import { type LeaseReport, parseTargetPrimary } from "../api/pg-status.ts";
-import { resources } from "../kube/resources.ts";
+import type { LeaseReport } from "../api/pg-status.ts";
 import {
   compileLeaseTimings,
-  isOwnLease,
   type LeaseDecision,
   type LeaseRecord,
   type LeaseTimings,
-  mustHandOver,
-  mustRelist,
   planLease,
-  planVoters,
 } from "../plan/instance/lease.ts";
-import {
-  binds,
-  type Grant,
-  grantOf,
-  type PromiseAnswer,
-  type PromiseRequest,
-  planPromise,
-} from "../plan/instance/promise.ts";
-import { isReleasedBy, type ReleaseNotice } from "../plan/instance/release-notice.ts";
-import {
-  adoptedRight,
-  compileRightTimings,
-  type PromiseRound,
-  type RightState,
-  type RightTimings,
-  rightAfterRound,
-  rightAfterWrite,
-  rightWhileWriting,
-  stateOfRight,
-  type WriteRight,
-} from "../plan/instance/right-to-write.ts";
-import type { Clock } from "../ports/clock.ts";
-import { isKubeError, type KubeApi } from "../ports/kube-api.ts";
-import type { Logger } from "../ports/logger.ts";
-import type { InstanceState } from "./instance-state.ts";
+import type { PromiseAnswer, PromiseRequest } from "../plan/instance/promise.ts";
+import type { ReleaseNotice } from "../plan/instance/release-notice.ts";
+import type { PromiseRound, RightState, RightTimings, WriteRight } from "../plan/instance/right-to-write.ts";
+import { isKubeError } from "../ports/kube-api.ts";
+import { Alarm } from "./lease/alarm.ts";
+import { Candidacy, type LeaseHolder } from "./lease/candidacy.ts";
+import { giveBack } from "./lease/give-back.ts";
+import { LeaseCopy } from "./lease/lease-copy.ts";
+import { readRecord, renewedLease } from "./lease/lease-object.ts";
+import type { PrimaryLeaseOptions } from "./lease/options.ts";
+import { OwnRight } from "./lease/own-right.ts";
+import { Voter } from "./lease/voter.ts";
 
 /** Pause between looks while a promotion waits for the lease. */
 const eagerPollMs = 100;
 /** Pause between looks of a standby, so that it knows how long the holder has been silent when it is asked to take over. */
 const idlePollMs = 500;
-/** A read that takes longer is given up and repeated. */
-const readLimitMs = 1_500;
 /** A write that takes longer is given up; nobody knows then what becomes of it. */
 const writeLimitMs = 3_000;
-/** Renew times of writes of unknown outcome that are remembered: a right ends before there can be more. */
-const rememberedWrites = 10;
 /** Pause after a failed request. */
 const failurePauseMs = 1_000;
-
-export interface PrimaryLeaseOptions {
-  kube: KubeApi;
-  /** Must count suspended time too. */
-  clock: Clock;
-  logger: Logger;
-  state: InstanceState;
-  podName: string;
-  podUid: string;
-  namespace: string;
-  clusterName: string;
-  /**
-   * The right to write was proved anew or has other voters; called before anybody can make use of that. `undefined`: it was
-   * given back, PostgreSQL is no primary.
-   */
-  onRight?: (right: WriteRight | undefined) => void;
-  /** Tells other instances that PostgreSQL is down here; resolves when they know or the time for it is over. */
-  tell?: (voters: readonly string[], notice: ReleaseNotice) => Promise<void>;
-}
-
-/** `former`: an earlier pod of the own name, or nobody since an instance of the own name gave it back. */
-export type LeaseHolder = "me" | "former" | "other" | "nobody";
 
 export type AcquireResult =
   | { kind: "held" }
   | { kind: "refused"; reason: string }
   | { kind: "timeout"; reason: string };
-
-function readRecord(lease: Lease): LeaseRecord {
-  return {
-    holder: lease.spec?.holderIdentity ?? "",
-    renewTime: lease.spec?.renewTime ?? "",
-    transitions: lease.spec?.leaseTransitions ?? 0,
-    durationSeconds: lease.spec?.leaseDurationSeconds ?? 0,
-    voters: parseLeaseVoters(lease),
-  };
-}
-
-/** Whether a person named this instance for a record that nobody else may decide about. */
-function isNamed(cluster: Cluster | undefined, record: LeaseRecord, podName: string): boolean {
-  return cluster !== undefined && namedPrimary(cluster, { ...record, voters: record.voters?.voters }) === podName;
-}
-
-function withVoters(lease: Lease, voters: LeaseVoters): Lease {
-  const noted = { ...lease.metadata.annotations, [annotations.leaseVoters]: formatLeaseVoters(voters) };
-  return { ...lease, metadata: { ...lease.metadata, annotations: noted } };
-}
 
 /** Holds, watches and gives back the Lease that carries the right to be primary. */
 export class PrimaryLease {
@@ -109,10 +41,6 @@ export class PrimaryLease {
   readonly #startedAt: number;
   readonly #lostHandlers = new Set<(holder: string) => void>();
   #timings: LeaseTimings | undefined;
-  /** The Lease as last read or written. */
-  #lease: Lease | undefined;
-  /** When holder and renew time were first seen as they are now. */
-  #seen: { key: string; at: number } | undefined;
   #wanted = false;
   /** It is wanted only to be given back with another list of voters. */
   #relisting = false;
@@ -123,22 +51,21 @@ export class PrimaryLease {
   #ownTransitions: number | undefined;
   /** Grows with each release, so that a write that was under way does not bring the lease back. */
   #epoch = 0;
-  #right: WriteRight | undefined;
-  /** The promise to another holder. */
-  #grant: Grant | undefined;
-  /** What a holder told of itself last. */
-  #told: ReleaseNotice | undefined;
-  /** Renew times of writes whose outcome is not known. */
-  #attempted: string[] = [];
-  /** Version that a write which would take the Lease goes against, until it is known what became of that write. */
-  #claiming: string | undefined;
   #lastRefusal = "";
-  #wake: (() => void) | undefined;
-  #waiters = new Set<() => void>();
+  readonly #copy: LeaseCopy;
+  readonly #right: OwnRight;
+  readonly #voter: Voter;
+  readonly #candidacy: Candidacy;
+  readonly #alarm: Alarm;
 
   constructor(options: PrimaryLeaseOptions) {
     this.#options = options;
     this.#startedAt = options.clock.monotonicMs();
+    this.#copy = new LeaseCopy(options);
+    this.#right = new OwnRight({ ...options, timings: () => this.timings });
+    this.#voter = new Voter({ ...options, cluster: `${options.namespace}/${options.clusterName}` });
+    this.#candidacy = new Candidacy(options);
+    this.#alarm = new Alarm(options.clock);
   }
 
   /** Whether the right to write is good at this moment, and for long enough to start something. */
@@ -147,84 +74,56 @@ export class PrimaryLease {
   }
 
   get right(): WriteRight | undefined {
-    return this.#right;
+    return this.#right.right;
   }
 
   get rightTimings(): RightTimings {
-    return compileRightTimings(this.timings);
+    return this.#right.timings;
   }
 
   get rightState(): RightState {
-    const now = this.#options.clock.monotonicMs();
-    return stateOfRight(this.#right, { me: this.#options.podName, now, timings: this.rightTimings });
+    return this.#right.state;
   }
 
   /** Takes what the voters answered; the right gets longer when all of them granted. */
   applyRound(round: PromiseRound): void {
-    const now = this.#options.clock.monotonicMs();
-    const view = { me: this.#options.podName, now, timings: this.rightTimings };
-    const next = rightAfterRound(this.#right, round, view);
-    if (next && next !== this.#right) this.#setRight(next);
+    this.#right.applyRound(round);
   }
 
   /** The right is over and PostgreSQL is down: from here on only a Lease write brings it back. */
   lapse(): void {
-    if (this.rightState.kind !== "good") this.#right = undefined;
-  }
-
-  #setRight(right: WriteRight): void {
-    this.#right = right;
-    this.#options.onRight?.(right);
+    this.#right.lapse();
   }
 
   /** Promises a holder that can't renew to leave the Lease alone, or says why not (safety protocol §1.3). */
   promise(request: PromiseRequest): PromiseAnswer {
-    const { podName, clock, namespace, clusterName } = this.#options;
-    const now = clock.monotonicMs();
-    const grant = this.#bindingGrant(now);
-    const isHolder = this.#held || this.#heldBefore;
-    const record = this.#record;
-    const answer = planPromise(
-      {
-        cluster: `${namespace}/${clusterName}`,
-        me: podName,
-        record,
-        claiming: this.#claiming !== undefined,
-        isHolder,
-        grant,
-      },
-      request,
-    );
-    if (answer.granted) this.#grant = grantOf(grant, request, now);
-    return answer;
+    return this.#voter.promise(request, {
+      record: this.#copy.record,
+      claiming: this.#copy.claiming,
+      isHolder: this.#held || this.#heldBefore,
+    });
   }
 
   /** Takes what a holder tells of itself. */
   noteRelease(notice: ReleaseNotice): void {
-    const { namespace, clusterName, logger } = this.#options;
-    if (notice.cluster !== `${namespace}/${clusterName}`) return;
-    logger.info("The holder of the primary lease tells that PostgreSQL is down there", { holder: notice.holder });
-    this.#told = notice;
-    this.#wake?.();
+    if (!this.#voter.note(notice)) return;
+    this.#options.logger.info("The holder of the primary lease tells that PostgreSQL is down there", {
+      holder: notice.holder,
+    });
+    this.#alarm.wake();
   }
 
   /** The Lease as this instance sees it, for those who decide about a failover. */
   report(): LeaseReport {
     const now = this.#options.clock.monotonicMs();
-    const grant = this.#bindingGrant(now);
+    const { record, unchangedMs } = this.#copy;
+    const grant = this.#voter.binding(record);
     return {
-      ...(this.#record ? { holder: this.#record.holder } : {}),
-      ...(this.#seen ? { silentMs: Math.round(now - this.#seen.at) } : {}),
+      ...(record ? { holder: record.holder } : {}),
+      ...(unchangedMs === undefined ? {} : { silentMs: Math.round(unchangedMs) }),
       ...(grant ? { grant: { holder: grant.holder, leftMs: Math.round(grant.until - now) } } : {}),
     };
   }
-
-  #bindingGrant(now: number): Grant | undefined {
-    return binds(this.#grant, this.#record, now, this.#told) ? this.#grant : undefined;
-  }
-
-  /** The record as it was last read or written. */
-  #record: LeaseRecord | undefined;
 
   get timings(): LeaseTimings {
     return this.#timings ?? compileLeaseTimings(this.#options.state.cluster?.spec.primaryLease);
@@ -237,9 +136,8 @@ export class PrimaryLease {
   adoptPrimary(deadlineMs?: number): void {
     this.#heldBefore = true;
     this.#wanted = true;
-    const now = this.#options.clock.monotonicMs();
-    if (deadlineMs !== undefined) this.#right = adoptedRight({ deadlineMs, now, timings: this.rightTimings });
-    this.#wake?.();
+    if (deadlineMs !== undefined) this.#right.adopt(deadlineMs);
+    this.#alarm.wake();
   }
 
   /**
@@ -248,18 +146,9 @@ export class PrimaryLease {
    */
   async readHolder(signal: AbortSignal): Promise<LeaseHolder | undefined> {
     if (this.held) return "me";
-    const { kube, namespace, clusterName, podName, logger } = this.#options;
+    const { logger } = this.#options;
     try {
-      const lease = await kube.get(
-        resources.leases,
-        { namespace, name: clusterName },
-        { timeoutMs: readLimitMs, signal },
-      );
-      if (this.#isOwn(lease)) return "me";
-      const { holder } = readRecord(lease);
-      // Who gave it back had it last: nobody was primary after it.
-      if (holder === "") return parseLeaseVoters(lease)?.releasedBy === podName ? "former" : "nobody";
-      return holder === podName ? "former" : "other";
+      return this.#candidacy.holder(readRecord(await this.#copy.peek(signal)));
     } catch (error) {
       logger.warning("The holder of the primary lease is not known", { error });
       return undefined;
@@ -275,7 +164,7 @@ export class PrimaryLease {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const pauseMs = await this.#step(signal);
-      await this.#sleep(pauseMs, signal);
+      await this.#alarm.sleep(pauseMs, signal);
     }
   }
 
@@ -297,12 +186,12 @@ export class PrimaryLease {
     this.#lastRefusal = "";
     const limitMs = this.timings.leaseDurationMs + 3 * this.timings.retryPeriodMs;
     const end = this.#options.clock.monotonicMs() + limitMs;
-    this.#wake?.();
+    this.#alarm.wake();
     while (!signal.aborted && !this.held) {
       if (this.#lastRefusal) return { kind: "refused", reason: this.#lastRefusal };
       const restMs = end - this.#options.clock.monotonicMs();
       if (restMs <= 0) return { kind: "timeout", reason: `not acquired within ${limitMs / 1000} s` };
-      await this.#nextChange(Math.min(restMs, 1_000), signal);
+      await this.#alarm.nextChange(Math.min(restMs, 1_000), signal);
     }
     return this.held ? { kind: "held" } : { kind: "timeout", reason: "stopped" };
   }
@@ -312,8 +201,7 @@ export class PrimaryLease {
     this.#wanted = false;
     this.#relisting = false;
     this.#epoch += 1;
-    this.#right = undefined;
-    this.#options.onRight?.(undefined);
+    this.#right.giveUp();
     if (!this.#heldBefore) return;
     this.#held = false;
     this.#heldBefore = false;
@@ -325,125 +213,40 @@ export class PrimaryLease {
    * they may never be seen to end, but none of them gets to run any more.
    */
   async releaseKilled(): Promise<void> {
-    this.#options.onRight?.(undefined);
+    this.#right.giveUp();
     await this.#giveBack();
   }
 
-  /** By a write, and by telling the voters: the API server does not listen to a pod any more whose object is gone. */
-  async #giveBack(): Promise<void> {
-    const notice = this.#releaseNotice();
-    const voters = (this.#record?.voters?.voters ?? []).filter((name) => name !== this.#options.podName);
-    await Promise.all([this.#writeRelease(), notice && this.#options.tell?.(voters, notice)]);
-  }
-
-  #releaseNotice(): ReleaseNotice | undefined {
-    const { namespace, clusterName, podName, podUid } = this.#options;
-    const record = this.#record;
-    if (!record || !this.#isOwnRecord(record)) return undefined;
-    const renewTimes = [...new Set([record.renewTime, ...this.#attempted])];
-    const cluster = `${namespace}/${clusterName}`;
-    return { cluster, holder: podName, holderUID: podUid, transitions: record.transitions, renewTimes };
-  }
-
-  async #writeRelease(): Promise<void> {
-    const { logger, namespace, clusterName, state, podUid } = this.#options;
-    for (let attempt = 1; attempt <= 3; attempt += 1) {
-      try {
-        const lease =
-          attempt === 1 && this.#lease
-            ? this.#lease
-            : await this.#options.kube.get(resources.leases, { namespace, name: clusterName }, { timeoutMs: 2_000 });
-        if (!this.#isOwn(lease)) return;
-        const spec = { ...lease.spec, leaseDurationSeconds: this.timings.releasedDurationSeconds };
-        spec.holderIdentity = "";
-        spec.renewTime = formatMicroTime(this.#options.clock.now());
-        // The successor to be may be too young to be listed; with this write everybody's right is over anyway.
-        const voters = this.#planVoters(readRecord(lease), state.cluster?.status?.targetPrimary);
-        const released = withVoters(
-          { ...lease, spec },
-          {
-            voters,
-            holderUID: podUid,
-            releasedBy: this.#options.podName,
-          },
-        );
-        const limit = AbortSignal.timeout(3_000);
-        this.#notice(readRecord(await this.#options.kube.update(resources.leases, released, { signal: limit })));
-        logger.info("Released the primary lease");
-        return;
-      } catch (error) {
-        logger.warning("Could not release the primary lease", { error, attempt });
-        if (isKubeError(error, "unavailable") && attempt > 1) return;
-      }
-    }
-  }
-
-  #isOwn(lease: Lease): boolean {
-    return this.#isOwnRecord(readRecord(lease));
-  }
-
-  #isOwnRecord(record: LeaseRecord): boolean {
-    const { podName, podUid, state } = this.#options;
-    return isOwnLease({ me: podName, myUid: podUid, record, clusterOfOne: state.cluster?.spec.instances === 1 });
-  }
-
-  /** A Lease without a history rests on the Cluster alone, so the copy at hand must not be an old one. */
-  async #mayClaimNew(record: LeaseRecord, signal: AbortSignal): Promise<boolean> {
-    const { kube, namespace, clusterName, podName } = this.#options;
-    const key = { namespace, name: clusterName };
-    const cluster = await kube.get(resources.clusters, key, { timeoutMs: readLimitMs, signal });
-    if (isNamed(cluster, record, podName)) return true;
-    const current = cluster.status?.currentPrimary ?? "";
-    return record.transitions === 0 && (current === "" || current === podName);
-  }
-
-  /** Whether nothing but the Cluster says who may take the Lease: it has no history, or a person decides. */
-  #restsOnCluster(): boolean {
-    const record = this.#record;
-    const { podName, state } = this.#options;
-    if (!record || record.transitions === 0) return record !== undefined;
-    const isListed = record.voters?.voters.includes(podName) ?? true;
-    return !isListed && isNamed(state.cluster, record, podName);
-  }
-
-  #planVoters(record: LeaseRecord, successor?: string): string[] {
-    const { podName, state } = this.#options;
-    const status = state.cluster?.status;
-    return planVoters({
-      me: podName,
-      listed: record.voters?.voters ?? [],
-      // Without a Cluster nobody is known to have left.
-      instanceNames: status?.instanceNames ?? record.voters?.voters ?? [],
-      active: [
-        ...(status?.instancesStatus?.["healthy"] ?? []),
-        ...(status?.instancesStatus?.["replicating"] ?? []),
-        ...(successor ? [successor] : []),
-      ],
-    });
+  #giveBack(): Promise<void> {
+    return giveBack(
+      { ...this.#options, candidacy: this.#candidacy },
+      {
+        lease: this.#copy.lease,
+        record: this.#copy.record,
+        attempted: this.#copy.attempted,
+        releasedDurationSeconds: this.timings.releasedDurationSeconds,
+        released: (record) => this.#notice(record),
+      },
+    );
   }
 
   /** One look, or one write; gives the pause before the next. */
   async #step(signal: AbortSignal): Promise<number> {
-    const { kube, clock, logger, namespace, clusterName } = this.#options;
+    const { clock, logger } = this.#options;
     this.#idleLook = new AbortController();
     const look = this.#wanted ? signal : AbortSignal.any([signal, this.#idleLook.signal]);
     try {
-      if (!this.#held || !this.#lease) {
-        const key = { namespace, name: clusterName };
-        this.#lease = await kube.get(resources.leases, key, { timeoutMs: readLimitMs, signal: look });
-        // A write against another version than this one can't succeed any more, or has done so and shows here.
-        if (this.#lease.metadata.resourceVersion !== this.#claiming) this.#claiming = undefined;
-      }
-      const record = this.#notice(readRecord(this.#lease));
+      const known = this.#held ? this.#copy.lease : undefined;
+      const record = this.#notice(readRecord(known ?? (await this.#copy.read(look))));
       if (!this.#wanted && !this.#held && !this.#heldBefore) return idlePollMs;
-      return await this.#act(this.#decide(record), signal);
+      return await this.#act(this.#decide(record), record, signal);
     } catch (error) {
       if (signal.aborted || this.#idleLook.signal.aborted) return 0;
       // Whatever happened, the copy may be outdated.
       const conflict = isKubeError(error, "conflict");
-      this.#lease = undefined;
+      this.#copy.forget();
       if (this.#held && !conflict) {
-        const silentMs = clock.monotonicMs() - (this.#right?.basis ?? this.#startedAt);
+        const silentMs = clock.monotonicMs() - (this.right?.basis ?? this.#startedAt);
         logger.warning("Could not renew the primary lease", { error, rightAgeMs: Math.round(silentMs) });
       } else if (!conflict) {
         logger.debug("Could not read the primary lease", { error });
@@ -453,67 +256,63 @@ export class PrimaryLease {
   }
 
   #notice(record: LeaseRecord): LeaseRecord {
-    this.#record = record;
-    const key = JSON.stringify([record.holder, record.renewTime, record.voters?.holderUID ?? ""]);
-    if (this.#seen?.key !== key) this.#seen = { key, at: this.#options.clock.monotonicMs() };
-    if (this.#heldBefore && this.#isOwnRecord(record)) this.#ownTransitions = record.transitions;
+    this.#copy.notice(record);
+    if (this.#heldBefore && this.#candidacy.isOwn(record)) this.#ownTransitions = record.transitions;
     return record;
   }
 
   #decide(record: LeaseRecord): LeaseDecision {
-    const { clock, podName, podUid, state } = this.#options;
-    const now = clock.monotonicMs();
+    const { podName, podUid, state } = this.#options;
     return planLease({
       me: podName,
       myUid: podUid,
       record,
       heldBefore: this.#heldBefore,
       ownTransitions: this.#ownTransitions,
-      unchangedMs: now - (this.#seen?.at ?? now),
+      unchangedMs: this.#copy.unchangedMs ?? 0,
       rightHeld: this.#held && this.rightState.kind !== "none",
       leaseDurationMs: this.timings.leaseDurationMs,
       currentPrimary: state.cluster?.status?.currentPrimary ?? "",
-      clusterOfOne: state.cluster?.spec.instances === 1,
-      promisedMs: Math.max(0, (this.#bindingGrant(now)?.until ?? now) - now),
-      toldReleased: isReleasedBy(this.#told, record),
-      named: isNamed(state.cluster, record, podName),
+      clusterOfOne: this.#candidacy.isClusterOfOne,
+      promisedMs: this.#voter.promisedMs(record),
+      toldReleased: this.#voter.isReleased(record),
+      named: this.#candidacy.isNamed(record),
     });
   }
 
-  async #act(decision: LeaseDecision, signal: AbortSignal): Promise<number> {
+  async #act(decision: LeaseDecision, record: LeaseRecord, signal: AbortSignal): Promise<number> {
     switch (decision.kind) {
       case "renew":
       case "claim":
         // Whether a lease without history may be claimed is told by the Cluster, which an adopted primary may not know yet.
         if (decision.kind === "claim" && !(this.#options.state.cluster && (this.#wanted || this.#held)))
           return idlePollMs;
-        if (this.#restsOnCluster() && !(await this.#mayClaimNew(this.#record as LeaseRecord, signal))) {
-          this.#lease = undefined;
+        if (this.#candidacy.restsOnCluster(record) && !(await this.#candidacy.mayClaimNew(record, signal))) {
+          this.#copy.forget();
           return failurePauseMs;
         }
-        await this.#write(decision, signal);
+        await this.#write(decision, record, signal);
         return this.timings.retryPeriodMs;
       case "wait":
-        this.#lease = undefined;
+        this.#copy.forget();
         return Math.max(10, Math.min(eagerPollMs, decision.afterMs));
       case "refuse":
         // Also who holds it by its own account has to look again: somebody may have changed the record since.
-        this.#lease = undefined;
+        this.#copy.forget();
         this.#lastRefusal = decision.reason;
-        this.#changed();
+        this.#alarm.changed();
         return idlePollMs;
       case "lost":
         this.#held = false;
         this.#heldBefore = false;
         this.#wanted = false;
         this.#ownTransitions = undefined;
-        // The launcher's deadline stays until PostgreSQL is down.
-        this.#right = undefined;
+        this.#right.lose();
         this.#options.logger.error("Another instance took the primary lease", {
           holder: decision.holder || "released",
         });
         for (const handler of this.#lostHandlers) handler(decision.holder);
-        this.#changed();
+        this.#alarm.changed();
         return idlePollMs;
       default: {
         const never: never = decision;
@@ -522,57 +321,24 @@ export class PrimaryLease {
     }
   }
 
-  async #write(decision: { kind: "renew" } | { kind: "claim"; reason: string }, signal: AbortSignal): Promise<void> {
-    const { kube, clock, logger, podName, podUid } = this.#options;
-    const lease = this.#lease as Lease;
+  async #write(
+    decision: { kind: "renew" } | { kind: "claim"; reason: string },
+    record: LeaseRecord,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, logger, podName, podUid } = this.#options;
+    const { leaseDurationMs: durationMs, renewDeadlineMs } = this.timings;
     const startedAt = clock.monotonicMs();
     const epoch = this.#epoch;
-    const now = formatMicroTime(clock.now());
     const isClaim = decision.kind === "claim";
-    const record = readRecord(lease);
-    const voters = this.#planVoters(record);
+    const voters = this.#candidacy.voters(record);
     const transitions = record.transitions + (isClaim ? 1 : 0);
-    const during = rightWhileWriting(this.#right, { me: podName, startedAt, voters });
-    if (during) this.#setRight(during);
-    const version = lease.metadata.resourceVersion ?? "";
-    this.#claiming = version;
-    this.#attempted = [...this.#attempted.slice(-rememberedWrites), now];
-    const written = await kube
-      .update(
-        resources.leases,
-        {
-          ...lease,
-          metadata: {
-            ...lease.metadata,
-            annotations: {
-              ...lease.metadata.annotations,
-              [annotations.leaseVoters]: formatLeaseVoters({ voters, holderUID: podUid }),
-            },
-          },
-          spec: {
-            ...lease.spec,
-            holderIdentity: podName,
-            leaseDurationSeconds: Math.round(this.timings.leaseDurationMs / 1000),
-            acquireTime: isClaim || !lease.spec?.acquireTime ? now : lease.spec.acquireTime,
-            renewTime: now,
-            leaseTransitions: transitions,
-          },
-        },
-        {
-          signal: AbortSignal.any([
-            signal,
-            AbortSignal.timeout(Math.min(writeLimitMs, this.timings.renewDeadlineMs / 2)),
-          ]),
-        },
-      )
-      .catch((error) => {
-        // Whatever else happened, the write may still be on its way.
-        if (isKubeError(error, "conflict")) this.#claiming = undefined;
-        throw error;
-      });
-    this.#lease = written;
-    this.#claiming = undefined;
-    this.#attempted = [];
+    this.#right.beginWrite({ startedAt, voters });
+    const now = formatMicroTime(clock.now());
+    const renewal = { holder: podName, holderUID: podUid, voters, transitions, durationMs, isClaim, now };
+    const limit = AbortSignal.timeout(Math.min(writeLimitMs, renewDeadlineMs / 2));
+    const lease = renewedLease(this.#copy.lease as Lease, renewal);
+    const written = await this.#copy.write(lease, AbortSignal.any([signal, limit]));
     if (isClaim && this.#relisting) {
       this.#relisting = false;
       this.#wanted = false;
@@ -582,8 +348,8 @@ export class PrimaryLease {
       if (isClaim) await this.#giveBack();
       return;
     }
-    this.#notice(readRecord(written));
-    this.#setRight(rightAfterWrite({ startedAt, voters, transitions }));
+    this.#notice(written);
+    this.#right.proved({ startedAt, voters, transitions });
     this.#heldBefore = true;
     this.#ownTransitions = transitions;
     if (!this.#held) {
@@ -593,57 +359,23 @@ export class PrimaryLease {
         voters,
       });
     }
-    this.#changed();
+    this.#alarm.changed();
   }
 
   /** Gives the lease up when it is held or waited for and not needed; call it only while no PostgreSQL runs as primary. */
   async standDown(): Promise<void> {
-    const { podName, state } = this.#options;
-    const record = this.#record;
+    const { record } = this.#copy;
     // An earlier container of this pod may have ended before it could give the Lease back.
-    if (record && this.#isOwnRecord(record)) this.#heldBefore = true;
+    if (record && this.#candidacy.isOwn(record)) this.#heldBefore = true;
     if (this.#held || this.#heldBefore) return this.release();
-    const { currentPrimary = "", targetPrimary = "" } = state.cluster?.status ?? {};
-    const target = parseTargetPrimary(targetPrimary);
-    const successor = target.kind === "instance" ? target.name : "";
-    if (record && mustHandOver({ me: podName, record, currentPrimary, targetPrimary: successor })) {
-      // Once it is held, it is given back with the successor on the list.
+    const duty = record && this.#candidacy.duty(record);
+    if (duty) {
+      // Once it is held, it is given back with the successor on the list, or with another list.
+      if (duty === "relist") this.#relisting = true;
       this.#wanted = true;
-      this.#wake?.();
-    } else if (record && this.#mustRelist(record, currentPrimary, successor)) {
-      this.#relisting = true;
-      this.#wanted = true;
-      this.#wake?.();
+      this.#alarm.wake();
     } else if (this.#wanted) {
       await this.release();
     }
-  }
-
-  #mustRelist(record: LeaseRecord, currentPrimary: string, targetPrimary: string): boolean {
-    const voters = this.#planVoters(record);
-    return mustRelist({ me: this.#options.podName, record, currentPrimary, targetPrimary, voters });
-  }
-
-  #changed(): void {
-    const waiters = this.#waiters;
-    this.#waiters = new Set();
-    for (const waiter of waiters) waiter();
-  }
-
-  /** Resolves when something about the lease changed, after the time at the latest. */
-  async #nextChange(ms: number, signal: AbortSignal): Promise<void> {
-    const changed = new AbortController();
-    const waiter = () => changed.abort();
-    this.#waiters.add(waiter);
-    await this.#options.clock.sleep(ms, AbortSignal.any([signal, changed.signal])).catch(() => undefined);
-    this.#waiters.delete(waiter);
-  }
-
-  /** Sleeps, unless someone starts to wait for the lease meanwhile. */
-  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    this.#wake = () => woken.abort();
-    await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
-    this.#wake = undefined;
   }
 }

@@ -1,19 +1,15 @@
-import { pendingPromotionToken } from "../../api/cluster-facts.ts";
 import { exitCodeDiskFull } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
-import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
 import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
-import type { RoleDecision } from "../../plan/instance/role.ts";
 import { missingCertificates } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import { isDiskFull } from "../disk-full.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
-import { VolumeCheck } from "../isolation/volume-check.ts";
 import type { Lifecycle } from "../lifecycle.ts";
-import { LocalSql, passLimits, withSession } from "../local-sql.ts";
+import { LocalSql, passLimits } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
 import type { PrimaryLease } from "../primary-lease.ts";
 import type { SecretReader } from "../secret-reader.ts";
@@ -21,16 +17,9 @@ import type { ClusterStatusWriter } from "./cluster-status.ts";
 import { DatabaseStep } from "./database-step.ts";
 import { demote } from "./demote.ts";
 import { type FilesResult, refreshExternalFiles, refreshFiles } from "./files-step.ts";
-import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
-import {
-  checkPendingToken,
-  demoteWhileFenced,
-  recordToken,
-  reportTokenCheck,
-  settleDesignated,
-} from "./replica-cluster.ts";
+import { demoteWhileFenced, settleDesignated } from "./replica-cluster.ts";
 import { finishClone } from "./rewind.ts";
-import { decideRole } from "./role-facts.ts";
+import { RoleStep } from "./role-step.ts";
 import { moveWalToVolume } from "./wal-volume.ts";
 
 export interface ReconcilerOptions {
@@ -50,26 +39,22 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #sql: LocalSql;
   readonly #database: DatabaseStep;
-  readonly #volumes: VolumeCheck;
+  readonly #role: RoleStep;
   #initialized = false;
   #woken = false;
   #wake: (() => void) | undefined;
   /** Ends the waits of the pass under way when the Cluster wants something else. */
   #pass = new AbortController();
   #passTarget: string | undefined;
-  /** Ends with the process. */
-  #life = new AbortController().signal;
-  /** A promotion was asked for, which can't be taken back, and the server was not seen out of recovery since. */
-  #promotionAsked = false;
-  #lastWait = "";
   /** Called after each look at the files, for those who use the certificates themselves. */
   onFilesRefreshed: () => void = () => undefined;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#sql = new LocalSql(options.context, passLimits);
-    this.#volumes = new VolumeCheck(options.context);
     this.#database = new DatabaseStep({ ...options, sql: this.#sql });
+    const becameStandby = () => this.#database.becameStandby();
+    this.#role = new RoleStep({ ...options, sql: this.#sql, becameStandby });
   }
 
   /** Asks for a pass now. */
@@ -83,16 +68,12 @@ export class Reconciler {
     }
   }
 
-  /** Beside a pass, which may hang: an instance that is no longer wanted as primary stops whatever the pass waits for. */
   async #lookAside(): Promise<void> {
-    const { context, lifecycle } = this.#options;
+    const { context } = this.#options;
     const { cluster } = context.state;
     if (!cluster || !this.#initialized) return;
     try {
-      const role = await this.#decideRole(cluster, this.#life);
-      if (lifecycle.terminating) return;
-      if (role.kind === "stop") this.#stopOldPrimary(role);
-      else if (role.kind === "standby" && this.#promotionAsked) this.#stopPromotion(role.reason);
+      await this.#role.lookAside(cluster);
     } catch (error) {
       context.logger.warning("The role could not be looked at beside the pass under way", { error });
     }
@@ -105,7 +86,7 @@ export class Reconciler {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    this.#life = signal;
+    this.#role.life = signal;
     let failures = 0;
     while (!signal.aborted) {
       this.#woken = false;
@@ -169,9 +150,9 @@ export class Reconciler {
     if (!this.#initialized && postmaster.pid === undefined) await finishClone(context);
     // Before the files: the sooner a moved target is seen, the shorter nobody takes writes; and a full disk stops neither.
     if (this.#initialized) {
-      const early = await this.#decideRole(cluster, signal);
-      if (early.kind === "stop") return this.#stopOldPrimary(early);
-      await this.#standDown(early);
+      const early = await this.#role.decide(cluster, signal);
+      if (early.kind === "stop") return this.#role.stopOldPrimary(early);
+      await this.#role.standDown(early);
       const fencing = await this.#fencing(cluster);
       if (fencing !== undefined) return fencing;
       await demoteWhileFenced(this.#options, cluster, early, signal);
@@ -184,13 +165,13 @@ export class Reconciler {
 
     if (mightBeUnavailable(context.state)) return soonMs;
     if (postmaster.pid === undefined) {
-      this.#promotionAsked = false;
+      this.#role.serverDown();
       // Down, and nobody is about to change that: everything is looked at as if the container had just started.
       if (!lifecycle.busy) this.#initialized = false;
       return lifecycle.busy ? soonMs : 0;
     }
     if (!accepting) return soonMs;
-    const role = await this.#becomeRole(cluster, signal);
+    const role = await this.#role.become(cluster, signal);
     if (role !== undefined) return role;
     if (files.kind === "diskFull") throw files.error;
     const requeueMs = await this.#database.reconcile(cluster, files.sha256, signal);
@@ -222,33 +203,31 @@ export class Reconciler {
     if (archiving?.status === "True") await files.remove(paths.checkEmptyArchive);
   }
 
-  #decideRole(cluster: Cluster, signal: AbortSignal): Promise<RoleDecision> {
-    return decideRole(this.#options, cluster, signal);
-  }
-
   /** First passes of this life of the manager: prepares PGDATA and starts PostgreSQL. */
   async #initialize(cluster: Cluster, signal: AbortSignal): Promise<Requeue> {
     const { context, lease, lifecycle, status } = this.#options;
     const missing = await missingCertificates(context);
     if (missing.length > 0) {
-      this.#logWait(`certificates are missing: ${missing.join(", ")}; their Secrets are named in status.certificates`);
+      this.#role.logWait(
+        `certificates are missing: ${missing.join(", ")}; their Secrets are named in status.certificates`,
+      );
       return soonMs;
     }
     await moveWalToVolume(context);
-    const role = await this.#decideRole(cluster, signal);
+    const role = await this.#role.decide(cluster, signal);
     switch (role.kind) {
       case "wait":
       case "waitForPrimary":
-        this.#logWait(role.reason);
-        await this.#standDown(role);
+        this.#role.logWait(role.reason);
+        await this.#role.standDown(role);
         return soonMs;
       case "demote":
-        await this.#standDown(role);
+        await this.#role.standDown(role);
         await demote(context, cluster, { rewind: role.rewind, signal });
         // The files of a standby differ from those of a primary.
         return 0;
       case "stop":
-        return this.#stopOldPrimary(role);
+        return this.#role.stopOldPrimary(role);
       case "standby":
         if (role.designated) await settleDesignated(this.#options, cluster, signal);
         break;
@@ -263,7 +242,7 @@ export class Reconciler {
     await this.#prepareFolders(cluster);
     context.state.fenced = isFenced(parseFencing(cluster), context.settings.podName);
     if (!context.state.fenced) {
-      if (role.kind === "primary" && !(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
+      if (role.kind === "primary" && !(await this.#role.holdLease(signal))) return lease.timings.retryPeriodMs;
       // After the lease: once there is a current primary, a lease without a history can't be claimed freely any more.
       if (role.kind === "primary" && role.claimCurrent) await status.claimPrimary(() => lease.held, signal);
       if (!(await lifecycle.start())) return soonMs;
@@ -273,18 +252,6 @@ export class Reconciler {
     return soonMs;
   }
 
-  /** Who is not to be primary neither holds the lease nor waits for it, unless PostgreSQL may write. */
-  async #standDown(role: RoleDecision): Promise<void> {
-    const { context, lease, lifecycle, postmaster } = this.#options;
-    if (role.kind === "primary" || role.kind === "promote" || this.#promotionAsked) return;
-    // The lease in this pod's name may be the only proof that its promotion was the last one.
-    const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
-    if (role.kind === "wait" && target.kind === "instance" && target.name === context.settings.podName) return;
-    const mayRun = postmaster.pid !== undefined || lifecycle.busy;
-    if (mayRun && context.data.knownRole !== "standby") return;
-    await lease.standDown();
-  }
-
   async #prepareFolders(cluster: Cluster): Promise<void> {
     const { files, settings } = this.#options.context;
     for (const tablespace of cluster.spec.tablespaces ?? []) {
@@ -292,41 +259,6 @@ export class Reconciler {
       if (await files.exists(mount)) await files.makeDirectory(`${mount}/data`, 0o700);
     }
     await protectAutoConf(this.#options.context, cluster);
-  }
-
-  async #holdLease(signal: AbortSignal): Promise<boolean> {
-    const { lease, postmaster } = this.#options;
-    // The launcher probes them while PostgreSQL runs, and a promotion is not to wait for a disk twice.
-    const dead = postmaster.pid === undefined ? await this.#volumes.reason() : null;
-    if (dead !== null) {
-      this.#logWait(`the primary lease is left to others: ${dead}`);
-      return false;
-    }
-    const result = await lease.acquire(signal);
-    if (result.kind === "held") return true;
-    this.#logWait(`the primary lease is not held: ${result.reason}`);
-    return false;
-  }
-
-  #logWait(reason: string): void {
-    if (reason !== this.#lastWait) this.#options.context.logger.info("Waiting", { reason });
-    this.#lastWait = reason;
-  }
-
-  #stopOldPrimary(role: RoleDecision & { kind: "stop" }): Requeue {
-    const { context, lifecycle } = this.#options;
-    context.logger.info("This is an old primary instance, shutting it down", { reason: role.reason });
-    void lifecycle.terminate(role.urgent ? "failover" : "switchover", 0);
-    return resyncMs;
-  }
-
-  /** A promotion that is not wanted any more ends only with the server; the lease goes back after it. */
-  #stopPromotion(reason: string): Requeue {
-    this.#options.context.logger.info("The promotion under way is not wanted any more, stopping the instance", {
-      reason,
-    });
-    void this.#options.lifecycle.terminate("failover", 0);
-    return resyncMs;
   }
 
   /** Follows the fencing annotation; a number ends the pass. */
@@ -346,77 +278,5 @@ export class Reconciler {
         this.#initialized = false;
         return 0;
     }
-  }
-
-  /** Becomes or stays what the Cluster wants; a number ends the pass. */
-  async #becomeRole(cluster: Cluster, signal: AbortSignal): Promise<Requeue | undefined> {
-    const { context, lease, status } = this.#options;
-    const role = await this.#decideRole(cluster, signal);
-    if (this.#promotionAsked && role.kind !== "promote" && role.kind !== "stop") {
-      const row = await this.#sql.one("SELECT pg_is_in_recovery() AS recovering");
-      if (row["recovering"] !== false) return role.kind === "primary" ? soonMs : this.#stopPromotion(role.reason);
-      this.#promotionAsked = false;
-      return 0;
-    }
-    switch (role.kind) {
-      case "stop":
-        return this.#stopOldPrimary(role);
-      case "wait":
-      case "waitForPrimary":
-      case "demote":
-        this.#logWait(role.reason);
-        return soonMs;
-      case "standby":
-        this.#database.becameStandby();
-        await this.#standDown(role);
-        if (role.designated) await settleDesignated(this.#options, cluster, signal);
-        return undefined;
-      case "promote":
-        return this.#promote(cluster, role.waitForReceiver, signal);
-      case "primary":
-        if (!(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
-        if (role.claimCurrent) {
-          context.logger.info("Claiming to be the current primary", { reason: role.reason });
-          await status.claimPrimary(() => lease.held, signal);
-        }
-        await recordToken(status, cluster, signal);
-        return undefined;
-    }
-  }
-
-  /** Whether the point that a promotion token names is the one that was replayed. */
-  async #mayPromote(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
-    const check = await checkPendingToken(this.#options.context, cluster, this.#sql);
-    if (check.kind === "promote") return true;
-    this.#logWait(`the promotion token does not let this instance be promoted: ${check.reason}`);
-    await reportTokenCheck(this.#options, check, signal);
-    return false;
-  }
-
-  async #promote(cluster: Cluster, waitForReceiver: boolean, signal: AbortSignal): Promise<Requeue> {
-    const { context, lease, status, lifecycle } = this.#options;
-    if (!(await this.#mayPromote(cluster, signal))) return soonMs;
-    if (!(await this.#holdLease(signal))) return lease.timings.retryPeriodMs;
-    // WAL of a source that was not stopped, as the token has it, may have come in while the lease was waited for.
-    if (!(await this.#mayPromote(cluster, signal))) return soonMs;
-    if (waitForReceiver && !(await waitForReceiverDown(context, this.#sql, signal))) return soonMs;
-    const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
-    const wanted = target.kind === "instance" && target.name === context.settings.podName;
-    // Both may have changed while the receiver was waited for.
-    if (!wanted || !lease.held || lifecycle.terminating) return 0;
-    this.#promotionAsked = true;
-    this.#sql.follow(this.#life);
-    await promoteServer(context, this.#sql, {
-      timeoutSeconds: cluster.spec.postgresql?.promotionTimeout,
-      signal: this.#life,
-    });
-    this.#promotionAsked = false;
-    await dropClientSessions(this.#sql);
-    await status.claimPrimary(() => lease.held, signal, pendingPromotionToken(cluster));
-    // The old primary's rewind waits for this checkpoint; clients and further passes do not.
-    withSession(context, "postgres", (session) => session.query("CHECKPOINT"), { unlimited: true }).catch((error) =>
-      context.logger.warning("Checkpoint after promotion failed", { error }),
-    );
-    return 0;
   }
 }

@@ -4,7 +4,7 @@ import { annotations } from "../../../src/api/labels.ts";
 import type { InstanceContext } from "../../../src/instance/instance-context.ts";
 import { instancePaths } from "../../../src/instance/instance-paths.ts";
 import { createInstanceState } from "../../../src/instance/instance-state.ts";
-import type { LeaseHolder } from "../../../src/instance/primary-lease.ts";
+import type { LeaseHolder } from "../../../src/instance/lease/candidacy.ts";
 import { Reconciler, type ReconcilerOptions } from "../../../src/instance/reconcile/reconciler.ts";
 import { SecretReader } from "../../../src/instance/secret-reader.ts";
 import type { InstanceSettings } from "../../../src/instance/settings.ts";

@@ -1,0 +1,25 @@
+import type { ReleaseNotice } from "../../plan/instance/release-notice.ts";
+import type { WriteRight } from "../../plan/instance/right-to-write.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { KubeApi } from "../../ports/kube-api.ts";
+import type { Logger } from "../../ports/logger.ts";
+import type { InstanceState } from "../instance-state.ts";
+
+export interface PrimaryLeaseOptions {
+  kube: KubeApi;
+  /** Must count suspended time too. */
+  clock: Clock;
+  logger: Logger;
+  state: InstanceState;
+  podName: string;
+  podUid: string;
+  namespace: string;
+  clusterName: string;
+  /**
+   * The right to write was proved anew or has other voters; called before anybody can make use of that. `undefined`: it was
+   * given back, PostgreSQL is no primary.
+   */
+  onRight?: (right: WriteRight | undefined) => void;
+  /** Tells other instances that PostgreSQL is down here; resolves when they know or the time for it is over. */
+  tell?: (voters: readonly string[], notice: ReleaseNotice) => Promise<void>;
+}

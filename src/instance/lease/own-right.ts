@@ -1,0 +1,87 @@
+import type { LeaseTimings } from "../../plan/instance/lease.ts";
+import {
+  adoptedRight,
+  compileRightTimings,
+  type PromiseRound,
+  type RightState,
+  type RightTimings,
+  rightAfterRound,
+  rightAfterWrite,
+  rightWhileWriting,
+  stateOfRight,
+  type WriteRight,
+} from "../../plan/instance/right-to-write.ts";
+import type { PrimaryLeaseOptions } from "./options.ts";
+
+type OwnRightOptions = Pick<PrimaryLeaseOptions, "clock" | "podName" | "onRight"> & { timings: () => LeaseTimings };
+
+/** The right to write as this instance has it, whether the Lease or promises prove it. */
+export class OwnRight {
+  readonly #options: OwnRightOptions;
+  #right: WriteRight | undefined;
+
+  constructor(options: OwnRightOptions) {
+    this.#options = options;
+  }
+
+  get right(): WriteRight | undefined {
+    return this.#right;
+  }
+
+  get timings(): RightTimings {
+    return compileRightTimings(this.#options.timings());
+  }
+
+  get #view(): { me: string; now: number; timings: RightTimings } {
+    const { podName, clock } = this.#options;
+    return { me: podName, now: clock.monotonicMs(), timings: this.timings };
+  }
+
+  get state(): RightState {
+    return stateOfRight(this.#right, this.#view);
+  }
+
+  /** Takes what the voters answered; the right gets longer when all of them granted. */
+  applyRound(round: PromiseRound): void {
+    const next = rightAfterRound(this.#right, round, this.#view);
+    if (next && next !== this.#right) this.#set(next);
+  }
+
+  /** A Lease write is about to be sent, and its outcome may stay unknown. */
+  beginWrite(write: { startedAt: number; voters: readonly string[] }): void {
+    const during = rightWhileWriting(this.#right, { me: this.#options.podName, ...write });
+    if (during) this.#set(during);
+  }
+
+  /** A Lease write succeeded. */
+  proved(write: { startedAt: number; voters: readonly string[]; transitions: number }): void {
+    this.#set(rightAfterWrite(write));
+  }
+
+  /** Takes over what an earlier runtime left, told by what the launcher's deadline has left. */
+  adopt(deadlineMs: number): void {
+    const { now, timings } = this.#view;
+    this.#right = adoptedRight({ deadlineMs, now, timings });
+  }
+
+  /** The right is over and PostgreSQL is down: from here on only a Lease write brings it back. */
+  lapse(): void {
+    if (this.state.kind !== "good") this.#right = undefined;
+  }
+
+  /** Another one has it; the launcher's deadline stays until PostgreSQL is down. */
+  lose(): void {
+    this.#right = undefined;
+  }
+
+  /** It is given back, PostgreSQL is down. */
+  giveUp(): void {
+    this.#right = undefined;
+    this.#options.onRight?.(undefined);
+  }
+
+  #set(right: WriteRight): void {
+    this.#right = right;
+    this.#options.onRight?.(right);
+  }
+}

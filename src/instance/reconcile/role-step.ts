@@ -1,0 +1,180 @@
+import { pendingPromotionToken } from "../../api/cluster-facts.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+import { parseTargetPrimary } from "../../api/pg-status.ts";
+import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
+import type { RoleDecision } from "../../plan/instance/role.ts";
+import type { InstanceContext } from "../instance-context.ts";
+import { VolumeCheck } from "../isolation/volume-check.ts";
+import type { Lifecycle } from "../lifecycle.ts";
+import { type LocalSql, withSession } from "../local-sql.ts";
+import type { Postmaster } from "../postmaster.ts";
+import type { PrimaryLease } from "../primary-lease.ts";
+import type { ClusterStatusWriter } from "./cluster-status.ts";
+import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
+import { checkPendingToken, recordToken, reportTokenCheck, settleDesignated } from "./replica-cluster.ts";
+import { decideRole } from "./role-facts.ts";
+
+export interface RoleStepOptions {
+  context: InstanceContext;
+  postmaster: Postmaster;
+  lifecycle: Lifecycle;
+  lease: PrimaryLease;
+  status: ClusterStatusWriter;
+  sql: LocalSql;
+  /** This server was found to be a standby. */
+  becameStandby: () => void;
+}
+
+/** Decides whether this instance is the primary or a standby, and makes a running server that. */
+export class RoleStep {
+  readonly #options: RoleStepOptions;
+  readonly #volumes: VolumeCheck;
+  /** A promotion was asked for, which can't be taken back, and the server was not seen out of recovery since. */
+  #promotionAsked = false;
+  #lastWait = "";
+  /** Ends with the process; what can't be taken back hangs on it instead of on the pass. */
+  life = new AbortController().signal;
+
+  constructor(options: RoleStepOptions) {
+    this.#options = options;
+    this.#volumes = new VolumeCheck(options.context);
+  }
+
+  decide(cluster: Cluster, signal: AbortSignal): Promise<RoleDecision> {
+    return decideRole(this.#options, cluster, signal);
+  }
+
+  /** The server is down, and a promotion with it. */
+  serverDown(): void {
+    this.#promotionAsked = false;
+  }
+
+  /** Beside a pass, which may hang: an instance that is no longer wanted as primary stops whatever the pass waits for. */
+  async lookAside(cluster: Cluster): Promise<void> {
+    const role = await this.decide(cluster, this.life);
+    if (this.#options.lifecycle.terminating) return;
+    if (role.kind === "stop") this.stopOldPrimary(role);
+    else if (role.kind === "standby" && this.#promotionAsked) this.#stopPromotion(role.reason);
+  }
+
+  /** Who is not to be primary neither holds the lease nor waits for it, unless PostgreSQL may write. */
+  async standDown(role: RoleDecision): Promise<void> {
+    const { context, lease, lifecycle, postmaster } = this.#options;
+    if (role.kind === "primary" || role.kind === "promote" || this.#promotionAsked) return;
+    // The lease in this pod's name may be the only proof that its promotion was the last one.
+    const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
+    if (role.kind === "wait" && target.kind === "instance" && target.name === context.settings.podName) return;
+    const mayRun = postmaster.pid !== undefined || lifecycle.busy;
+    if (mayRun && context.data.knownRole !== "standby") return;
+    await lease.standDown();
+  }
+
+  async holdLease(signal: AbortSignal): Promise<boolean> {
+    const { lease, postmaster } = this.#options;
+    // The launcher probes them while PostgreSQL runs, and a promotion is not to wait for a disk twice.
+    const dead = postmaster.pid === undefined ? await this.#volumes.reason() : null;
+    if (dead !== null) {
+      this.logWait(`the primary lease is left to others: ${dead}`);
+      return false;
+    }
+    const result = await lease.acquire(signal);
+    if (result.kind === "held") return true;
+    this.logWait(`the primary lease is not held: ${result.reason}`);
+    return false;
+  }
+
+  /** Logs what the instance waits for, when that is something else than before. */
+  logWait(reason: string): void {
+    if (reason !== this.#lastWait) this.#options.context.logger.info("Waiting", { reason });
+    this.#lastWait = reason;
+  }
+
+  /** Ends the container of a primary that is to be none; gives the pause before the next pass, in milliseconds. */
+  stopOldPrimary(role: RoleDecision & { kind: "stop" }): number {
+    const { context, lifecycle } = this.#options;
+    context.logger.info("This is an old primary instance, shutting it down", { reason: role.reason });
+    void lifecycle.terminate(role.urgent ? "failover" : "switchover", 0);
+    return resyncMs;
+  }
+
+  /** A promotion that is not wanted any more ends only with the server; the lease goes back after it. */
+  #stopPromotion(reason: string): number {
+    this.#options.context.logger.info("The promotion under way is not wanted any more, stopping the instance", {
+      reason,
+    });
+    void this.#options.lifecycle.terminate("failover", 0);
+    return resyncMs;
+  }
+
+  /** Becomes or stays what the Cluster wants; a number of milliseconds ends the pass. */
+  async become(cluster: Cluster, signal: AbortSignal): Promise<number | undefined> {
+    const { context, lease, status, sql } = this.#options;
+    const role = await this.decide(cluster, signal);
+    if (this.#promotionAsked && role.kind !== "promote" && role.kind !== "stop") {
+      const row = await sql.one("SELECT pg_is_in_recovery() AS recovering");
+      if (row["recovering"] !== false) return role.kind === "primary" ? soonMs : this.#stopPromotion(role.reason);
+      this.#promotionAsked = false;
+      return 0;
+    }
+    switch (role.kind) {
+      case "stop":
+        return this.stopOldPrimary(role);
+      case "wait":
+      case "waitForPrimary":
+      case "demote":
+        this.logWait(role.reason);
+        return soonMs;
+      case "standby":
+        this.#options.becameStandby();
+        await this.standDown(role);
+        if (role.designated) await settleDesignated(this.#options, cluster, signal);
+        return undefined;
+      case "promote":
+        return this.#promote(cluster, role.waitForReceiver, signal);
+      case "primary":
+        if (!(await this.holdLease(signal))) return lease.timings.retryPeriodMs;
+        if (role.claimCurrent) {
+          context.logger.info("Claiming to be the current primary", { reason: role.reason });
+          await status.claimPrimary(() => lease.held, signal);
+        }
+        await recordToken(status, cluster, signal);
+        return undefined;
+    }
+  }
+
+  /** Whether the point that a promotion token names is the one that was replayed. */
+  async #mayPromote(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    const check = await checkPendingToken(this.#options.context, cluster, this.#options.sql);
+    if (check.kind === "promote") return true;
+    this.logWait(`the promotion token does not let this instance be promoted: ${check.reason}`);
+    await reportTokenCheck(this.#options, check, signal);
+    return false;
+  }
+
+  async #promote(cluster: Cluster, waitForReceiver: boolean, signal: AbortSignal): Promise<number> {
+    const { context, lease, status, lifecycle, sql } = this.#options;
+    if (!(await this.#mayPromote(cluster, signal))) return soonMs;
+    if (!(await this.holdLease(signal))) return lease.timings.retryPeriodMs;
+    // WAL of a source that was not stopped, as the token has it, may have come in while the lease was waited for.
+    if (!(await this.#mayPromote(cluster, signal))) return soonMs;
+    if (waitForReceiver && !(await waitForReceiverDown(context, sql, signal))) return soonMs;
+    const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
+    const wanted = target.kind === "instance" && target.name === context.settings.podName;
+    // Both may have changed while the receiver was waited for.
+    if (!wanted || !lease.held || lifecycle.terminating) return 0;
+    this.#promotionAsked = true;
+    sql.follow(this.life);
+    await promoteServer(context, sql, {
+      timeoutSeconds: cluster.spec.postgresql?.promotionTimeout,
+      signal: this.life,
+    });
+    this.#promotionAsked = false;
+    await dropClientSessions(sql);
+    await status.claimPrimary(() => lease.held, signal, pendingPromotionToken(cluster));
+    // The old primary's rewind waits for this checkpoint; clients and further passes do not.
+    withSession(context, "postgres", (session) => session.query("CHECKPOINT"), { unlimited: true }).catch((error) =>
+      context.logger.warning("Checkpoint after promotion failed", { error }),
+    );
+    return 0;
+  }
+}
