@@ -5,15 +5,18 @@ import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { readCatalog } from "../../archive/archive-reader.ts";
 import { runRetention } from "../../archive/retention-run.ts";
+import { serverKeys } from "../../barman/object-keys.ts";
 import { parseRetentionPolicy } from "../../barman/retention.ts";
+import { resources } from "../../kube/resources.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
-import { isKubeError, type KubeApi, type ResourceType } from "../../ports/kube-api.ts";
+import { isKubeError, type KubeApi, type ObjectKey, type ResourceType } from "../../ports/kube-api.ts";
 import type { Logger } from "../../ports/logger.ts";
+import type { ObjectStore } from "../../ports/object-store.ts";
 import type { Runnable } from "../../runtime/runnable.ts";
 import type { CachedReader } from "./cached-reader.ts";
 import { planMaintenance, staleBackups } from "./maintenance-plan.ts";
-import { writeWindow } from "./recovery-window.ts";
+import { possiblyGone, writeWindow } from "./recovery-window.ts";
 import type { StoreAccess, StoreFacts } from "./store-access.ts";
 import type { WalBound } from "./wal-bound.ts";
 
@@ -110,6 +113,7 @@ export async function maintain(
     await removeBackups(staleBackups(cluster, objects, catalog), deps, signal);
     const key = { namespace, name: reference.objectStore };
     await writeWindow(key, reference.serverName, { kind: "catalog", catalog }, { ...deps, signal });
+    await forgetGoneServers(key, facts, store, deps, signal);
   } finally {
     store.close();
   }
@@ -117,11 +121,33 @@ export async function maintain(
   return { pauseMs: (seconds ?? defaultIntervalSeconds) * 1000 || shortPauseMs };
 }
 
+/** Takes servers out of the status of which the archive holds nothing any more; nobody else would, once their cluster is gone. */
+async function forgetGoneServers(
+  key: ObjectKey,
+  { connection, serverName: own }: StoreFacts,
+  store: ObjectStore,
+  deps: MaintenanceDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { status } = await deps.api.get(resources.objectStores, key, { signal });
+  for (const [serverName, known] of possiblyGone(status?.serverRecoveryWindow ?? {}, own, deps.clock.now())) {
+    const { prefix } = serverKeys(connection.destination.path, serverName);
+    if (!(await isEmpty(store, prefix, signal))) continue;
+    await writeWindow(key, serverName, { kind: "gone", known }, { ...deps, signal });
+    deps.logger.info("Forgot a server of which the archive holds nothing any more", { serverName });
+  }
+}
+
+async function isEmpty(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<boolean> {
+  for await (const { objects } of store.list(prefix, { signal })) if (objects.length > 0) return false;
+  return true;
+}
+
 async function applyPolicy(
   text: string,
   cluster: Cluster,
   { keys }: StoreFacts,
-  store: Parameters<typeof readCatalog>[0],
+  store: ObjectStore,
   deps: MaintenanceDeps,
   signal: AbortSignal,
 ): Promise<void> {

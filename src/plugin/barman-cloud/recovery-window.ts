@@ -8,12 +8,20 @@ import type { CachedReader } from "./cached-reader.ts";
 type Windows = NonNullable<NonNullable<ObjectStore["status"]>["serverRecoveryWindow"]>;
 type Window = Windows[string];
 
-/** What happened: a look at the catalog, or a backup that failed (milliseconds since the epoch). */
-export type WindowNews = { kind: "catalog"; catalog: BackupCatalog } | { kind: "failed"; atMs: number };
+/** What happened: a look at the catalog, a backup that failed (milliseconds since the epoch), or nothing is left of an archive. */
+export type WindowNews =
+  | { kind: "catalog"; catalog: BackupCatalog }
+  | { kind: "failed"; atMs: number }
+  /** `known` is what the status said when the archive was found empty. */
+  | { kind: "gone"; known: Window };
 
 /** The windows after some news of one server; the same object when nothing changes. */
 export function updateWindows(windows: Windows, serverName: string, news: WindowNews): Windows {
   const before = windows[serverName] ?? {};
+  if (news.kind === "gone") {
+    const { [serverName]: _gone, ...others } = windows;
+    return serverName in windows && sameWindow(before, news.known) ? others : windows;
+  }
   const { lastFailedBackupTime } = before;
   const after: Window =
     news.kind === "failed"
@@ -21,6 +29,21 @@ export function updateWindows(windows: Windows, serverName: string, news: Window
       : { ...(lastFailedBackupTime ? { lastFailedBackupTime } : {}), ...fromCatalog(news.catalog) };
   if (sameWindow(before, after)) return windows;
   return { ...windows, [serverName]: after };
+}
+
+/** A server that failed to back up so recently may be about to fill its archive again, in milliseconds. */
+const recentFailureMs = 7 * 86_400_000;
+
+/** Servers, other than the own one, that may be gone: whether they are, only their archives tell. */
+export function possiblyGone(
+  windows: Windows,
+  ownServer: string,
+  nowMs: number,
+): [serverName: string, known: Window][] {
+  return Object.entries(windows).filter(([serverName, { lastFailedBackupTime }]) => {
+    const failedMs = Date.parse(lastFailedBackupTime ?? "");
+    return serverName !== "" && serverName !== ownServer && !(nowMs - failedMs < recentFailureMs);
+  });
 }
 
 const attempts = 8;

@@ -93,6 +93,11 @@ describe("the retention worker", () => {
     await Promise.all([report("gone", 30), report("kept", 5), report("foreign", 30, { clusterUID: "another" })]);
     const store = await lab.world.api.get(resources.objectStores, { namespace, name: "own" });
     await lab.world.api.update(resources.objectStores, { ...store, spec: { ...store.spec, retentionPolicy: "1w" } });
+    const known = { firstRecoverabilityPoint: "2025-01-01T00:00:00Z" };
+    const live = await lab.world.api.get(resources.objectStores, { namespace, name: "own" });
+    const status = { serverRecoveryWindow: { dissolved: known, neighbour: known } };
+    await lab.world.api.update(resources.objectStores, { ...live, status }, { subresource: "status" });
+    await lab.store.put(serverKeys("clusters", "neighbour").wal(segment(1)), [Buffer.from("wal")]);
     await becomePrimary("orders-2");
     const running = await startSidecar(lab);
     sidecar = running;
@@ -111,6 +116,17 @@ describe("the retention worker", () => {
       lastSuccessfulBackupTime: `${timeOf(nowMs - dayMs + 3_600_000)}Z`,
     });
   }, 90_000);
+
+  test("forgets servers of which nothing is left, and only them", async () => {
+    const servers = async () => {
+      const store = await lab.world.api.get(resources.objectStores, { namespace, name: "own" });
+      return Object.keys(store.status?.serverRecoveryWindow ?? {}).sort();
+    };
+    await waitFor("the server is forgotten", async () => !(await servers()).includes("dissolved"), {
+      timeoutMs: 30_000,
+    });
+    expect(await servers()).toEqual(["neighbour", "orders"]);
+  });
 
   test("keeps the backup that the window's first moment needs, and the WAL from its begin on", async () => {
     const { objects: base } = await listAll(lab.store, keys.basePrefix);

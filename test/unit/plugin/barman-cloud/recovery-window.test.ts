@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { updateWindows } from "../../../../src/plugin/barman-cloud/recovery-window.ts";
+import { possiblyGone, updateWindows } from "../../../../src/plugin/barman-cloud/recovery-window.ts";
 import { aBackup, aCatalog } from "../../../support/backup-catalog.ts";
 
 const oneDay = aCatalog([
@@ -31,5 +31,24 @@ describe("the recovery window of a server", () => {
   test("loses its points when no backup is left", () => {
     const before = updateWindows({}, "orders", { kind: "catalog", catalog: oneDay });
     expect(updateWindows(before, "orders", { kind: "catalog", catalog: aCatalog([]) })).toEqual({ orders: {} });
+  });
+
+  test("goes with its server, unless news of that came in between", () => {
+    const known = { firstRecoverabilityPoint: "2025-01-01T00:00:00Z" };
+    const windows = { gone: known, orders: {} };
+    expect(updateWindows(windows, "gone", { kind: "gone", known })).toEqual({ orders: {} });
+    expect(updateWindows(windows, "gone", { kind: "gone", known: {} })).toBe(windows);
+    expect(updateWindows(windows, "nobody", { kind: "gone", known: {} })).toBe(windows);
+  });
+
+  test("is asked about unless it is the own server's, or that of one that has just failed", () => {
+    const nowMs = Date.parse("2026-05-08T00:00:00Z");
+    const windows = {
+      orders: {},
+      old: { firstRecoverabilityPoint: "2025-01-01T00:00:00Z" },
+      failing: { lastFailedBackupTime: "2026-05-04T00:00:00Z" },
+      failed: { lastFailedBackupTime: "2026-04-30T00:00:00Z" },
+    };
+    expect(possiblyGone(windows, "orders", nowMs).map(([name]) => name)).toEqual(["old", "failed"]);
   });
 });
