@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../local/process/wait.ts";
 import { listAll } from "../../../src/ports/object-store.ts";
+import { limitMemory } from "../../support/memory-limit.ts";
 import { segments } from "../../support/wal-folder.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
 import { type Fault, type FaultyS3, startFaultyS3 } from "../store/faulty-s3.ts";
@@ -79,6 +80,18 @@ async function dieAt(name: string, kind: "passThenCut" | "swallow"): Promise<voi
   sidecar = await start();
 }
 
+/** The archive holds these segments and no others, each once and with its own bytes. */
+async function checkArchive(expected: readonly string[]): Promise<void> {
+  const { objects } = await listAll(lab.store, "clusters/orders/wals/");
+  expect(objects.map(({ key }) => key.slice(key.lastIndexOf("/") + 1))).toEqual(expected.map((name) => `${name}.zst`));
+  for (const name of expected) {
+    const target = join(folder, `restored-${name}`);
+    const tool = await lab.barman.run("wal-restore", [`s3://${bucket}/clusters/`, "orders", name, target]);
+    expect(tool).toMatchObject({ code: 0 });
+    expect((await readFile(target)).equals(makeSegment(name))).toBe(true);
+  }
+}
+
 test("what a killed sidecar had under way is archived once by the next, whatever the store had of it", async () => {
   await writeFile(marker(), "");
   for (const name of names) await writeSegment(wal(), name);
@@ -91,14 +104,41 @@ test("what a killed sidecar had under way is archived once by the next, whatever
   await dieAt(second, "swallow");
   for (const name of names.slice(1)) await archive(name);
 
-  const { objects } = await listAll(lab.store, "clusters/orders/wals/");
-  expect(objects.map(({ key }) => key.slice(key.lastIndexOf("/") + 1))).toEqual(names.map((name) => `${name}.zst`));
-  for (const name of names) {
-    const target = join(folder, `restored-${name}`);
-    const tool = await lab.barman.run("wal-restore", [`s3://${bucket}/clusters/`, "orders", name, target]);
-    expect(tool).toMatchObject({ code: 0 });
-    expect((await readFile(target)).equals(makeSegment(name))).toBe(true);
-  }
+  await checkArchive(names);
   expect(await sidecar.stop()).toBe(0);
   expect(existsSync(join(folder, "plugins/barman-cloud.cloudnative-pg.io"))).toBe(false);
+}, 180_000);
+
+test("one that the kernel kills for its memory in mid-upload has acknowledged nothing that is lost", async () => {
+  const later = segments(5, 8);
+  for (const name of later) await writeSegment(wal(), name);
+  sidecar = await start();
+  const running = sidecar;
+  const [held = ""] = later;
+  let reached = 0;
+  proxy.fault = faultOn(held, "swallow", () => {
+    reached += 1;
+  });
+  const outcome = (name: string) =>
+    archive(name)?.then(
+      () => name,
+      () => undefined,
+    );
+  const first = outcome(held);
+  await waitFor("the upload is under way", async () => reached > 0, { timeoutMs: 60_000 });
+  const limit = limitMemory(running.pid, 2 << 20);
+  const rest = later.slice(1).map(outcome);
+  expect(await running.ended).toBe("SIGKILL");
+  expect(limit.kills()).toBeGreaterThan(0);
+  limit.remove();
+  await running.kill();
+  const acknowledged = (await Promise.all([first, ...rest])).filter((name) => name !== undefined);
+  expect(acknowledged).not.toContain(held);
+  proxy.fault = () => "pass";
+  const { objects } = await listAll(lab.store, "clusters/orders/wals/");
+  for (const name of acknowledged) expect(objects.map(({ key }) => key).join()).toContain(name);
+  sidecar = await start();
+  for (const name of later) await archive(name);
+  await checkArchive([...names, ...later]);
+  expect(await sidecar.stop()).toBe(0);
 }, 180_000);

@@ -24,6 +24,8 @@ export interface SidecarProcess {
   plugin: Plugin;
   /** Everything written to standard error so far. */
   log(): string;
+  /** Resolves when it has ended by itself, with the signal that ended it. */
+  ended: Promise<NodeJS.Signals | null>;
   /** Ends it on the spot, as a lost node does. */
   kill(): Promise<void>;
   /** Ends it as the kubelet does; gives the exit code. */
@@ -56,6 +58,7 @@ export async function spawnSidecar(
       ...environment,
     },
   });
+  const ended = once(child, "exit").then(([, signal]) => signal as NodeJS.Signals | null);
   const chunks: string[] = [];
   child.stderr?.setEncoding("utf8");
   child.stderr?.on("data", (text: string) => chunks.push(text));
@@ -72,6 +75,7 @@ export async function spawnSidecar(
     pid: child.pid ?? 0,
     plugin,
     log,
+    ended,
     async kill() {
       await end(child, "SIGKILL");
       await pool.close({ graceMs: 100 });
