@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FaultyS3, startFaultyS3 } from "../store/faulty-s3.ts";
 import { type ArchivedSource, startArchivedSource } from "./archived-source.ts";
-import { Lab, type LabInstance } from "./lab.ts";
+import { Lab, type LabInstance, until } from "./lab.ts";
 
 /** What is known of the moment after a row. */
 interface Mark {
@@ -14,6 +15,8 @@ interface Mark {
 
 let lab: Lab;
 let source: ArchivedSource;
+/** The network between the new cluster and the archive. */
+let network: FaultyS3;
 let backupId: string;
 const marks: Mark[] = [];
 
@@ -39,7 +42,8 @@ beforeAll(async () => {
   await source.sql("SELECT pg_create_restore_point('after-four')");
   for (const id of [5, 6]) await insert(id);
   await source.flush();
-  const { endpoint, accessKey, secretKey } = source.s3;
+  const { accessKey, secretKey } = source.s3;
+  network = await startFaultyS3(source.s3.port);
   const secret = { name: "store" };
   lab = await Lab.start({
     instances: 1,
@@ -50,7 +54,7 @@ beforeAll(async () => {
           name: "origin",
           barmanObjectStore: {
             destinationPath: "s3://backups/a",
-            endpointURL: endpoint,
+            endpointURL: network.endpoint,
             s3Credentials: {
               accessKeyId: { ...secret, key: "id" },
               secretAccessKey: { ...secret, key: "key" },
@@ -66,6 +70,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await lab?.stop();
+  await network?.stop();
   await source?.stop();
 });
 
@@ -131,3 +136,56 @@ test("says why a target cannot be reached, and a next attempt fills no disk", as
   expect(instance.output).toContain("no backup found with ID 20000101T000000");
   expect(instance.volumeEntries().filter((name) => name.startsWith("pgdata_"))).toEqual([]);
 });
+
+test("a network that is cut in mid-recovery is waited for: the base is read on, and recovery does not end early", async () => {
+  const instance = await lab.instance("lab-3");
+  let halves = 0;
+  let refused = 0;
+  network.fault = ({ method, url = "" }, outgoing) => {
+    // Of the base archive only halves come for a while; of the WAL nothing, once recovery has begun to ask for it.
+    if (method === "GET" && url.includes("/base/") && url.includes(".tar") && halves < 3) {
+      halves += 1;
+      return "passHalf";
+    }
+    if (halves < 3 || !url.includes("wals") || refused < 0) return "pass";
+    refused += 1;
+    outgoing.destroy();
+    return "answered";
+  };
+  const job = instance.job("full-recovery", []);
+  let code: number | string | undefined;
+  void job.exit.then((it) => {
+    code = it;
+  });
+  await until("WAL was asked for in vain, again and again", async () => refused >= 6, 60_000);
+  expect(code, instance.output.slice(-2000)).toBeUndefined();
+  refused = -1;
+  expect(await job.exit, instance.output.slice(-4000)).toBe(0);
+  network.fault = () => "pass";
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+}, 240_000);
+
+test("recovers from a Backup object alone", async () => {
+  const s3Credentials = { accessKeyId: { name: "store", key: "id" }, secretAccessKey: { name: "store", key: "key" } };
+  const place = {
+    destinationPath: "s3://backups/a",
+    serverName: "origin",
+    endpointURL: network.endpoint,
+    s3Credentials,
+  };
+  const spec = { cluster: { name: "long-gone" }, method: "barmanObjectStore" };
+  await lab.apply({ apiVersion: "postgresql.cnpg.io/v1", kind: "Backup", metadata: { name: "kept" }, spec });
+  const recover = async (status: object, instance: LabInstance) => {
+    const patch = JSON.stringify({ status });
+    await lab.plane.kubectl(["patch", "backup", "kept", "--subresource=status", "--type=merge", "-p", patch]);
+    return instance.job("full-recovery", []).exit;
+  };
+  const recovery = { source: null, backup: { name: "kept" } };
+  await lab.patchCluster({ spec: { externalClusters: null, bootstrap: { recovery } } });
+  const [unfit, instance] = [await lab.instance("lab-4"), await lab.instance("lab-5")];
+  expect(await recover({ phase: "completed", ...place }, unfit)).toBe(1);
+  expect(unfit.output).toContain("status of Backup kept has no backupId: it is no completed backup of an object store");
+  expect(await recover({ backupId }, instance), instance.output.slice(-4000)).toBe(0);
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+}, 240_000);
