@@ -8,6 +8,8 @@ import { withType } from "../wal/archive-file.ts";
 import { announceFirstRequired } from "./first-required.ts";
 
 const everyMs = 60_000;
+/** The first look, and the next one after one that failed: what a new primary tells is to be true soon. */
+const soonMs = 5_000;
 /** Every so many looks the plugin hears what its retention has to spare; listing the Backups costs more than the look. */
 const announceEvery = 10;
 const callLimitMs = 5_000;
@@ -19,12 +21,15 @@ export async function followPluginWindow(
   status: Pick<ClusterStatusWriter, "update">,
   signal: AbortSignal,
 ): Promise<void> {
+  let pauseMs = soonMs;
   for (let look = 0; !signal.aborted; look++) {
-    await context.clock.sleep(everyMs, signal).catch(() => undefined);
+    await context.clock.sleep(pauseMs, signal).catch(() => undefined);
     if (signal.aborted) return;
-    await refreshPluginWindow(context, plugins, status, signal).catch((error: unknown) =>
-      context.logger.debug("The plugin could not be asked what its archive can restore", { error }),
-    );
+    pauseMs = everyMs;
+    await refreshPluginWindow(context, plugins, status, signal).catch((error: unknown) => {
+      pauseMs = soonMs;
+      context.logger.debug("The plugin could not be asked what its archive can restore", { error });
+    });
     if (look % announceEvery !== 0) continue;
     await announceFirstRequired(context, plugins, signal).catch((error: unknown) =>
       context.logger.debug("The plugin could not be told which WAL is needed", { error }),

@@ -26,6 +26,13 @@ const checks: (boolean | undefined)[] = [];
 /** What the plugin was told that the oldest backup needs. */
 const required: string[] = [];
 
+const seconds = (time: string) => Date.parse(time) / 1000;
+/** What the archive can restore, as the plugin measures it. */
+const window = {
+  barman_cloud_cloudnative_pg_io_first_recoverability_point: seconds("2025-12-01T00:00:00Z"),
+  barman_cloud_cloudnative_pg_io_last_available_backup_timestamp: seconds("2026-01-01T00:01:00Z"),
+};
+
 const services: PluginServices = {
   wal: {
     async archive({ sourceFileName, checkEmptyWalArchive }) {
@@ -77,8 +84,18 @@ const services: PluginServices = {
         variableLabels: ["kind"],
         constLabels: { a: "b" },
       },
+      ...Object.keys(window).map((metric) => ({
+        name: metric,
+        help: "As the plugin for Barman's archives tells it",
+        type: "gauge" as const,
+        variableLabels: [],
+        constLabels: {},
+      })),
     ],
-    collect: () => [{ name: "example_archived_files", value: 7, variableLabels: ["wal"] }],
+    collect: () => [
+      { name: "example_archived_files", value: 7, variableLabels: ["wal"] },
+      ...Object.entries(window).map(([metric, time]) => ({ name: metric, value: time, variableLabels: [] })),
+    ],
   },
 };
 
@@ -265,6 +282,24 @@ test("the plugin's settings are in the configuration, its metrics among the othe
     `cnpg_ts_archive_wal_info{first_wal="000000010000000000000001",last_wal="000000010000000000000002",plugin="${name}"} 1`,
   );
   expect(body).toContain("cnpg_collector_last_collection_error 0");
+});
+
+test("the Cluster and the metrics of old tell what the plugin's archive can restore", async () => {
+  const told = await until("the Cluster tells it", async () => {
+    const { status } = await lab.cluster();
+    return status?.firstRecoverabilityPointByMethod?.["plugin"] === "2025-12-01T00:00:00Z" && status;
+  });
+  expect(told).toMatchObject({
+    firstRecoverabilityPoint: "2025-12-01T00:00:00Z",
+    lastSuccessfulBackup: "2026-01-01T00:01:00Z",
+  });
+  await until("the metrics follow", async () => {
+    const { body } = await one.metrics();
+    return (
+      body.includes(`cnpg_collector_first_recoverability_point ${seconds("2025-12-01T00:00:00Z")}\n`) &&
+      body.includes(`cnpg_collector_last_available_backup_timestamp ${seconds("2026-01-01T00:01:00Z")}\n`)
+    );
+  });
 });
 
 test("metrics of a plugin that is away are missed, the others are there", async () => {
