@@ -1,11 +1,15 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { listAll } from "../../../src/ports/object-store.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { answerWith, type FaultyS3, startFaultyS3 } from "../store/faulty-s3.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let s3: S3Server;
+/** The way of all instances to the archive. */
+let way: FaultyS3;
 let lab: Lab;
 let one: LabInstance;
 let two: LabInstance;
@@ -85,11 +89,12 @@ beforeAll(async () => {
   const store = await createS3Store(s3.options("archive"));
   await store.checkBucket({ create: true });
   store.close();
+  way = await startFaultyS3(s3.port);
   const s3Credentials = {
     accessKeyId: { name: "keys", key: "id" },
     secretAccessKey: { name: "keys", key: "secret" },
   };
-  const barmanObjectStore = { destinationPath: "s3://archive/", endpointURL: s3.endpoint, s3Credentials };
+  const barmanObjectStore = { destinationPath: "s3://archive/", endpointURL: way.endpoint, s3Credentials };
   lab = await Lab.start({ instances: 2, spec: { backup: { barmanObjectStore } } });
   await lab.apply({
     apiVersion: "v1",
@@ -113,6 +118,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await lab?.stop();
+  await way?.stop();
   await s3?.stop();
 });
 
@@ -163,3 +169,44 @@ test("an old primary that can't be rewound is cloned anew after three attempts",
     two.volumeEntries().filter((name) => !/^(pgdata|unarchived_\w+|owner\.json|\.cnpg-ts\.(lock|probe))$/.test(name)),
   ).toEqual([]);
 }, 180_000);
+
+test("a former primary archives what its successor shares and nobody else has, before it follows", async () => {
+  const names = async () => {
+    const store = await createS3Store(s3.options("archive"));
+    const { objects } = await listAll(store, "lab/wals/");
+    store.close();
+    return objects.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
+  };
+  way.fault = (incoming, outgoing) =>
+    incoming.method === "PUT" ? answerWith(503, "SlowDown")(incoming, outgoing) : "pass";
+  const shared = ["first", "second"].map((table) => {
+    one.psql(`CREATE TABLE ${table} AS SELECT 1 AS x`);
+    return one.psql("SELECT pg_walfile_name(pg_switch_wal())");
+  });
+  one.psql("CREATE TABLE common AS SELECT 1 AS x");
+  await until("replayed", async () => {
+    const sent = "SELECT bool_and(replay_lsn = pg_current_wal_lsn()) FROM pg_stat_replication";
+    return one.psql(sent) === "t";
+  });
+  lab.proxy.cut();
+  one.psql("CREATE TABLE lost_at_last AS SELECT 1 AS x");
+  const own = one.psql("SELECT pg_walfile_name(pg_switch_wal())");
+  await one.kill();
+  await lab.patchStatus({ targetPrimary: "pending" });
+  await lab.patchStatus({ targetPrimary: two.name });
+  await currentPrimary(two.name);
+  expect((await names()).filter((name) => shared.some((it) => name.startsWith(it)))).toEqual([]);
+  way.fault = () => "pass";
+  lab.route(two);
+  setMode(one, "");
+  keep(one);
+  await follows(two);
+  await one.ready(60_000);
+  const archived = await names();
+  for (const name of shared) expect(archived).toContain(name);
+  // What it wrote alone is on nobody's timeline: it is kept beside the data, and not in the archive.
+  expect(archived).not.toContain(own);
+  const kept = one.volumeEntries().filter((name) => name.startsWith("unarchived_"));
+  expect(kept.flatMap((folder) => readdirSync(join(one.volume, folder)))).toContain(own);
+  expect(one.psql("SELECT to_regclass('common') IS NOT NULL, to_regclass('lost_at_last') IS NULL")).toBe("t|t");
+}, 240_000);
