@@ -13,11 +13,12 @@ export interface GoProgram {
   remove(): Promise<void>;
 }
 
-/** Builds the Go side. */
-export async function buildGoPeer(): Promise<GoProgram> {
+/** Builds the Go side; `0.5` is the protocol that CloudNativePG 1.30 was built with. @default 0.6 */
+export async function buildGoPeer(protocol: "0.5" | "0.6" = "0.6"): Promise<GoProgram> {
   const folder = await mkdtemp(join(tmpdir(), "rpc-go-"));
   const path = join(folder, "peer");
-  await run("go", ["build", "-trimpath", "-o", path, "."], { cwd: join(import.meta.dirname, "go") });
+  const modules = protocol === "0.5" ? ["-modfile=go-0.5.mod"] : [];
+  await run("go", ["build", ...modules, "-trimpath", "-o", path, "."], { cwd: join(import.meta.dirname, "go") });
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
