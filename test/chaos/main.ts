@@ -48,44 +48,70 @@ async function main(): Promise<number> {
     process.stderr.write(unknown.length > 0 ? `unknown fault: ${unknown.join(", ")}\n\n${usage}` : usage);
     return 2;
   }
-  const bad = await makeRuns(asked.length > 0 ? asked : Object.keys(faults), runs, durability);
-  if (bad > 0) process.stderr.write(`${bad} of ${runs} runs broke a promise: see docs/chaos/runs.jsonl\n`);
-  return bad > 0 ? 1 : 0;
+  const { made, bad } = await makeRuns(asked.length > 0 ? asked : Object.keys(faults), runs, durability);
+  if (bad > 0) process.stderr.write(`${bad} of ${made} runs broke a promise: see docs/chaos/runs.jsonl\n`);
+  if (made < runs) process.stderr.write(`gave up after ${made} runs: ${attempts} in a row could not be made\n`);
+  return bad > 0 || made < runs ? 1 : 0;
 }
 
-/** Makes runs on one cluster as long as it is the right one and comes back; resolves with how many broke a promise. */
+interface Stage {
+  readonly kind: SceneKind;
+  readonly cluster: TestCluster;
+}
+
+/** How often in a row a run may fail to begin: a busy machine is no finding, one that serves nothing at all is no place for runs. */
+const attempts = 3;
+
+/** Makes runs on one cluster as long as it is the right one and comes back; resolves with how many it made and how many broke a promise. */
 async function makeRuns(names: readonly string[], runs: number, durability: ChaosRecord["durability"]) {
+  let made = 0;
   let bad = 0;
-  let stage: { kind: SceneKind; cluster: TestCluster } | undefined;
-  try {
-    for (let index = 0; index < runs; index += 1) {
-      const made = readRecords().filter((record) => record.durability === durability);
-      const name = chooseNext(names, made, (fault) => kindOf(fault) === stage?.kind);
-      process.stdout.write(`${index + 1} of ${runs}: ${faults[name]?.about} ... `);
-      if (stage && stage.kind !== kindOf(name)) {
-        await removeWhole(stage.cluster);
-        stage = undefined;
-      }
-      stage ??= { kind: kindOf(name), cluster: await createScene(durability, kindOf(name)) };
+  let failed = 0;
+  let stage: Stage | undefined;
+  while (made < runs && failed < attempts) {
+    const records = readRecords().filter((record) => record.durability === durability);
+    const name = chooseNext(names, records, (fault) => kindOf(fault) === stage?.kind);
+    process.stdout.write(`${made + 1} of ${runs}: ${faults[name]?.about} ... `);
+    try {
+      stage = await rebuild(stage, kindOf(name), durability);
       const record = await makeOne(stage.cluster, name, durability);
       keep(record);
       process.stdout.write(`${describe(record)}\n`);
+      made += 1;
+      failed = 0;
       if (brokePromise(record)) bad += 1;
       if (record.broken === undefined) continue;
-      await removeWhole(stage.cluster);
-      stage = undefined;
+    } catch (error) {
+      failed += 1;
+      process.stdout.write("could not be made\n");
+      process.stderr.write(`${String(error)}\n`);
     }
-  } finally {
-    await stage?.cluster.remove();
+    stage = await removeWhole(stage);
   }
-  return bad;
+  await stage?.cluster.remove();
+  return { made, bad };
+}
+
+/** The cluster at hand when it is of the right kind, else a new one. */
+async function rebuild(
+  stage: Stage | undefined,
+  kind: SceneKind,
+  durability: ChaosRecord["durability"],
+): Promise<Stage> {
+  if (stage?.kind === kind) return stage;
+  await removeWhole(stage);
+  return { kind, cluster: await createScene(durability, kind) };
 }
 
 const kindOf = (name: string): SceneKind => faults[name]?.scene ?? "plain";
 
 /** Waits until it is gone: its end is not to be part of the next run. */
-async function removeWhole(cluster: TestCluster): Promise<void> {
-  await kubectl(["delete", "namespace", cluster.namespace, "--wait=true", "--timeout=180s"]);
+async function removeWhole(stage: Stage | undefined): Promise<undefined> {
+  if (!stage) return;
+  const { namespace } = stage.cluster;
+  const patience = ["--wait=true", "--timeout=180s", "--ignore-not-found"];
+  // One that is stuck for longer is left behind.
+  await kubectl(["delete", "namespace", namespace, ...patience]).catch(() => undefined);
 }
 
 function describe({ gapSeconds, sessionSeconds, overlapSeconds, acknowledged, lost, broken }: ChaosRecord): string {

@@ -43,7 +43,7 @@ export async function makeOne(
   const { broken, healthyAt } = await goThrough(fault, scene, writers);
   const healthySeconds = Math.round((healthyAt - faultAt) * 10) / 10;
   // The pod of a session whose node was gone may be gone too; what it printed before is lost with it then.
-  const bySession = await waitFor("the session's output", 60_000, () => writers.session.acknowledged());
+  const bySession = await waitFor("the session's output", 60_000, () => writers.session.acknowledged()).catch(() => []);
   const throughService = await waitFor("the writer's output", 60_000, () => writers.service.acknowledged());
   await Promise.all([writers.service.stop(), writers.session.stop()]);
   const stored = await waitFor("the rows that are there", 60_000, () => storedRows(cluster)).catch(() => undefined);
@@ -80,8 +80,8 @@ async function goThrough(fault: Fault, scene: Scene, { service }: Writers): Prom
   const end = await fault.make(scene);
   await new Promise((resolve) => setTimeout(resolve, fault.holdSeconds * 1000));
   const stopped = await fault.goesOn?.(scene).catch(firstLine);
-  await end();
   try {
+    await end();
     if (fault.controlPlane) await operatorServes(scene.cluster);
     const healthyAt = await settle(scene.cluster);
     const seen = (await service.acknowledged()).length;

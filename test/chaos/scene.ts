@@ -36,7 +36,12 @@ export async function createScene(
     postgresql: { ...spec.postgresql, ...(durability === "required" ? { synchronous } : {}) },
   };
   const cluster = await createClusterIn(namespace, "chaos", whole, { annotations });
-  await cluster.healthy(3, 300_000);
+  try {
+    await cluster.healthy(3, 300_000);
+  } catch (error) {
+    await cluster.remove();
+    throw error;
+  }
   return cluster;
 }
 

@@ -24,7 +24,7 @@ export interface Writer {
 // A peer that is gone without a word is given up after two seconds.
 const prologue = `
 URI="$URI?connect_timeout=1&tcp_user_timeout=2000&hostaddr=$ADDRESS"
-psql "$URI" -X -q -c 'create table if not exists writes (id bigint primary key)' || true
+until psql "$URI" -X -q -c 'create table if not exists writes (id bigint primary key)'; do sleep 0.2; done
 i=\${FIRST:-$((EPOCHSECONDS * 10000))}
 `;
 
@@ -39,14 +39,20 @@ while true; do
 done
 `;
 
+// A session that could not even begin, as happens on a busy machine, is tried again with other numbers.
 const oneSession = `${prologue}
-while true; do
-  i=$((i+1))
-  echo "insert into writes values ($i) returning id, host(inet_server_addr());"
-  sleep 0.02
-done | psql "$URI" -X -q -A -t -F ' ' -v ON_ERROR_STOP=1 | while read -r row server; do
-  # The time is the writer's own: the server's clock may be wrong, and it looks at it before the commit.
-  echo "ok $row $EPOCHREALTIME $server"
+until [ -e /tmp/began ]; do
+  sleep 0.2
+  i=$((i+1000))
+  while true; do
+    i=$((i+1))
+    echo "insert into writes values ($i) returning id, host(inet_server_addr());"
+    sleep 0.02
+  done | psql "$URI" -X -q -A -t -F ' ' -v ON_ERROR_STOP=1 | while read -r row server; do
+    # The time is the writer's own: the server's clock may be wrong, and it looks at it before the commit.
+    echo "ok $row $EPOCHREALTIME $server"
+    [ -e /tmp/began ] || touch /tmp/began
+  done
 done
 echo "the session ended"
 sleep infinity
@@ -106,7 +112,12 @@ export async function startWriter(cluster: TestCluster, options: WriterOptions =
       .filter((match) => match !== null)
       .map(([, row, at, server = ""]) => ({ row: Number(row), at: Number(at), server }));
   };
-  await waitFor("first acknowledged write", 60_000, async () => (await acknowledged()).length > 3);
+  await waitFor(
+    "first acknowledged write",
+    120_000,
+    async () => (await acknowledged()).length > 3,
+    () => kubectl(["logs", "-n", cluster.namespace, name, "--tail=20"]),
+  );
   return {
     acknowledged,
     longestGap: async () => {
