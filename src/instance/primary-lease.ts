@@ -52,6 +52,7 @@ export class PrimaryLease {
   /** Grows with each release, so that a write that was under way does not bring the lease back. */
   #epoch = 0;
   #lastRefusal = "";
+  #engaged = false;
   readonly #copy: LeaseCopy;
   readonly #right: OwnRight;
   readonly #voter: Voter;
@@ -202,10 +203,12 @@ export class PrimaryLease {
     this.#relisting = false;
     this.#epoch += 1;
     this.#right.giveUp();
-    if (!this.#heldBefore) return;
-    this.#held = false;
-    this.#heldBefore = false;
-    await this.#giveBack();
+    if (this.#heldBefore) {
+      this.#held = false;
+      this.#heldBefore = false;
+      await this.#giveBack();
+    }
+    await this.#tellEngaged();
   }
 
   /**
@@ -234,6 +237,7 @@ export class PrimaryLease {
   async #step(signal: AbortSignal): Promise<number> {
     const { clock, logger } = this.#options;
     this.#idleLook = new AbortController();
+    await this.#tellEngaged();
     const look = this.#wanted ? signal : AbortSignal.any([signal, this.#idleLook.signal]);
     try {
       const known = this.#held ? this.#copy.lease : undefined;
@@ -253,6 +257,13 @@ export class PrimaryLease {
       }
       return conflict ? 20 : Math.max(failurePauseMs, this.timings.retryPeriodMs);
     }
+  }
+
+  async #tellEngaged(): Promise<void> {
+    const isEngaged = this.#wanted || this.#held || this.#heldBefore;
+    if (isEngaged === this.#engaged) return;
+    this.#engaged = isEngaged;
+    await this.#options.onEngaged?.(isEngaged);
   }
 
   #notice(record: LeaseRecord): LeaseRecord {

@@ -15,6 +15,7 @@ import { askForPromise } from "./isolation/promise-client.ts";
 import { answerPromise, takeRelease } from "./isolation/promise-endpoint.ts";
 import { tellRelease } from "./isolation/release-client.ts";
 import { RightKeeper } from "./isolation/right-keeper.ts";
+import { VolumeWatch } from "./isolation/volume-watch.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { LocalSql } from "./local-sql.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
@@ -50,7 +51,8 @@ export async function runInstance(
   const logger = output.logger.child({ logger: "instance-manager" });
   const context = await createInstanceContext(settings, logger);
   const { state, paths, files, kube } = context;
-  const host = probedHost(parent, context);
+  const volumes = new VolumeWatch(context, parent);
+  const host = probedHost(parent, volumes);
   const stop = new AbortController();
   const { signal } = stop;
 
@@ -99,6 +101,7 @@ export async function runInstance(
     namespace: settings.namespace,
     clusterName: settings.clusterName,
     onRight: (right) => keeper.follow(right),
+    onEngaged: (isEngaged) => volumes.stake("right", isEngaged),
     tell: (voters, notice) => tellRelease(context, voters, notice),
   });
   const postmaster = new Postmaster(context, host);
@@ -139,10 +142,11 @@ export async function runInstance(
   });
   const watch = new ClusterWatch(context, kube, () => {
     lifecycle.observeCluster();
+    void volumes.follow();
     reconciler.wake();
   });
   const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster));
-  const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status });
+  const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status, volumes });
   const slots = new SlotReplicator(context, postmaster);
   const declared = new DeclaredObjects(context, kube, secrets);
   const sources = new QuerySources(context, secrets);
@@ -214,10 +218,11 @@ export async function runInstance(
   logger.info("Starting webserver", { address: `:${settings.statusPort}`, hasTLS: settings.statusTls });
 
   // None of them gets to run any more, though a dead disk may keep their end from being seen.
-  if (hello.killed === "disk") await lease.releaseKilled();
+  const diskKilled = hello.killed === "disk";
+  await volumes.stake("server", hello.postmasterPid !== undefined && !diskKilled);
+  if (diskKilled) await lease.releaseKilled();
   else if (hello.postmasterPid !== undefined) {
     lifecycle.adopt(hello.postmasterPid);
-    await host.probe();
     // Unreadable files prove no standby, and a right that another one took must be found lost at once.
     if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary(hello.deadlineMs);
     reconciler.adopted();

@@ -45,9 +45,10 @@ export interface PostmasterHost {
   setDeadline(ms: number): void;
   /**
    * Writes and syncs a file in each of the folders all the time, in processes of their own, and kills every process of the
-   * pod when none comes back for that long; 0 ends it. A later call replaces an earlier one.
+   * pod when none comes back for that long, in milliseconds; 0 ends it. A later call replaces an earlier one. Resolves once every
+   * folder has taken a write since the call, and rejects when that will not be told any more.
    */
-  probeVolumes(folders: readonly string[], limitMs: number): void;
+  probeVolumes(folders: readonly string[], limitMs: number): Promise<void>;
   /**
    * Puts the launcher and the runtime of a folder in place of this one's, with everything that must live on. It ends this
    * process; only a refusal comes back, after which nothing has changed.

@@ -85,7 +85,7 @@ export class DirectHost implements PostmasterHost {
   }
 
   /** Without a launcher nobody could tell a disk that hangs from a slow one. */
-  probeVolumes(): void {}
+  async probeVolumes(): Promise<void> {}
 
   async upgrade(): Promise<never> {
     throw new Error("there is no launcher that could be replaced with the runtime");

@@ -41,6 +41,8 @@ export class LauncherChannel implements PostmasterHost {
   /** Exits that came before anyone listened. */
   #earlyExits: PostmasterExit[] = [];
   #nextId = 1;
+  /** Gives up the answer to the last request for probes. */
+  #endProbe: AbortController | undefined;
   #closed: Error | undefined;
   readonly lost: Promise<void>;
 
@@ -86,10 +88,20 @@ export class LauncherChannel implements PostmasterHost {
     this.#stream.write(encodeFrame(fields));
   }
 
-  #request(fields: readonly string[], matches: Waiter["matches"]): Promise<string[]> {
+  #takeId(): string {
+    const id = String(this.#nextId);
+    this.#nextId += 1;
+    return id;
+  }
+
+  /** Sends a request and waits for its answer; a signal gives the answer up, which then is nobody's. */
+  #request(fields: readonly string[], matches: Waiter["matches"], signal?: AbortSignal): Promise<string[]> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { matches, resolve, reject };
       this.#waiters.add(waiter);
+      signal?.addEventListener("abort", () => {
+        if (this.#waiters.delete(waiter)) reject(new Error("another request took the place of this one"));
+      });
       try {
         this.#send(fields);
       } catch (error) {
@@ -121,8 +133,7 @@ export class LauncherChannel implements PostmasterHost {
   }
 
   async spawn(command: PostmasterCommand): Promise<number> {
-    const id = String(this.#nextId);
-    this.#nextId += 1;
+    const id = this.#takeId();
     const environment = Object.entries(childEnvironment(command.env)).map(([name, value]) => `${name}=${value}`);
     const answer = await this.#request(
       ["spawn", id, command.cwd, String(command.argv.length), ...command.argv, ...environment],
@@ -145,8 +156,16 @@ export class LauncherChannel implements PostmasterHost {
     this.#send(["deadline", String(Math.max(0, Math.round(ms)))]);
   }
 
-  probeVolumes(folders: readonly string[], limitMs: number): void {
-    this.#send(["probe", String(Math.max(0, Math.round(limitMs))), ...folders]);
+  async probeVolumes(folders: readonly string[], limitMs: number): Promise<void> {
+    this.#endProbe?.abort();
+    this.#endProbe = new AbortController();
+    const id = this.#takeId();
+    const limit = String(Math.max(0, Math.round(limitMs)));
+    await this.#request(
+      ["probe", id, limit, ...folders],
+      ([verb, of]) => verb === "probed" && of === id,
+      this.#endProbe.signal,
+    );
   }
 
   async upgrade(staged: string): Promise<never> {

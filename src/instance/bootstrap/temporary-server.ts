@@ -64,7 +64,7 @@ function withArguments(host: DirectHost, extra: readonly string[]): PostmasterHo
     spawn: (command: PostmasterCommand) => host.spawn({ ...command, argv: [...command.argv, ...extra] }),
     onPostmasterExit: (handler) => host.onPostmasterExit(handler),
     setDeadline: (ms) => host.setDeadline(ms),
-    probeVolumes: () => undefined,
+    probeVolumes: () => host.probeVolumes(),
     upgrade: () => host.upgrade(),
     exit: (code) => host.exit(code),
     lost: host.lost,

@@ -20,6 +20,10 @@ export interface PrimaryLeaseOptions {
    * given back, PostgreSQL is no primary.
    */
   onRight?: (right: WriteRight | undefined) => void;
+  /**
+   * Whether the Lease is held or wanted; called before a write that could take or renew it, and again once it was given back.
+   */
+  onEngaged?: (isEngaged: boolean) => Promise<void>;
   /** Tells other instances that PostgreSQL is down here; resolves when they know or the time for it is over. */
   tell?: (voters: readonly string[], notice: ReleaseNotice) => Promise<void>;
 }

@@ -8,6 +8,7 @@ import { protectAutoConf } from "../configuration-files.ts";
 import { isDiskFull } from "../disk-full.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
+import type { VolumeWatch } from "../isolation/volume-watch.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { LocalSql, passLimits } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
@@ -29,6 +30,7 @@ export interface ReconcilerOptions {
   lease: PrimaryLease;
   secrets: SecretReader;
   status: ClusterStatusWriter;
+  volumes: Pick<VolumeWatch, "stake" | "silence">;
 }
 
 /** Pause before the next pass, in milliseconds; events bring it forward. */

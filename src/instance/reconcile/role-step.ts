@@ -4,7 +4,7 @@ import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import type { RoleDecision } from "../../plan/instance/role.ts";
 import type { InstanceContext } from "../instance-context.ts";
-import { VolumeCheck } from "../isolation/volume-check.ts";
+import type { VolumeWatch } from "../isolation/volume-watch.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { type LocalSql, withSession } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
@@ -20,6 +20,7 @@ export interface RoleStepOptions {
   lifecycle: Lifecycle;
   lease: PrimaryLease;
   status: ClusterStatusWriter;
+  volumes: Pick<VolumeWatch, "stake" | "silence">;
   sql: LocalSql;
   /** This server was found to be a standby. */
   becameStandby: () => void;
@@ -28,7 +29,6 @@ export interface RoleStepOptions {
 /** Decides whether this instance is the primary or a standby, and makes a running server that. */
 export class RoleStep {
   readonly #options: RoleStepOptions;
-  readonly #volumes: VolumeCheck;
   /** A promotion was asked for, which can't be taken back, and the server was not seen out of recovery since. */
   #promotionAsked = false;
   #lastWait = "";
@@ -37,7 +37,6 @@ export class RoleStep {
 
   constructor(options: RoleStepOptions) {
     this.#options = options;
-    this.#volumes = new VolumeCheck(options.context);
   }
 
   decide(cluster: Cluster, signal: AbortSignal): Promise<RoleDecision> {
@@ -69,18 +68,25 @@ export class RoleStep {
     await lease.standDown();
   }
 
+  /** Holds the Lease, or waits for it; from before it is taken the launcher probes the volumes, for as long as it is held. */
   async holdLease(signal: AbortSignal): Promise<boolean> {
-    const { lease, postmaster } = this.#options;
-    // The launcher probes them while PostgreSQL runs, and a promotion is not to wait for a disk twice.
-    const dead = postmaster.pid === undefined ? await this.#volumes.reason() : null;
-    if (dead !== null) {
-      this.logWait(`the primary lease is left to others: ${dead}`);
-      return false;
+    const { volumes } = this.#options;
+    await volumes.stake("claim", true);
+    try {
+      const problem = await this.#claim(signal);
+      if (problem !== null) this.logWait(problem);
+      return problem === null;
+    } finally {
+      await volumes.stake("claim", false);
     }
+  }
+
+  async #claim(signal: AbortSignal): Promise<string | null> {
+    const { lease, volumes } = this.#options;
+    const silence = await volumes.silence();
+    if (silence !== null) return `the primary lease is left to others: ${silence}`;
     const result = await lease.acquire(signal);
-    if (result.kind === "held") return true;
-    this.logWait(`the primary lease is not held: ${result.reason}`);
-    return false;
+    return result.kind === "held" ? null : `the primary lease is not held: ${result.reason}`;
   }
 
   /** Logs what the instance waits for, when that is something else than before. */

@@ -14,6 +14,8 @@ let one: LabInstance;
 let two: LabInstance;
 let apiPort: number;
 const api = new Map<string, SwitchProxy>();
+/** Rows that were acknowledged. */
+let written = 0;
 /** The lines from the first primary to its peers. */
 const peers = new Map<string, SwitchProxy>();
 
@@ -93,7 +95,7 @@ test("with the API server away from everybody, writes go on by the promises of t
   const postmaster = one.psql("SELECT pg_postmaster_start_time()");
   cutApi(names, true);
   const end = Date.now() + outageMs;
-  for (let written = 0; Date.now() < end; written += 1) {
+  for (; Date.now() < end; written += 1) {
     one.psql(`INSERT INTO written VALUES (${written})`);
     await sleep(200);
   }
@@ -145,7 +147,7 @@ test("a primary that is cut off from everything is silent before its successor b
   expect(one.output).toContain("The right to write ends");
   await until("the successor", async () => (await lab.cluster()).status?.currentPrimary === "lab-2", 60_000);
   lab.route(two);
-  expect(two.psql("SELECT count(*) > 100 FROM written")).toBe("t");
+  expect(two.psql("SELECT count(*) FROM written")).toBe(String(written));
   cutApi(["lab-1"], false);
   cutPeers(false);
   await until("the old primary follows", async () => (await one.status()).isPrimary === false, 90_000);

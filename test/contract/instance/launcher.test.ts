@@ -1,3 +1,6 @@
+import { execFileSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Lab, type LabInstance, until } from "./lab.ts";
@@ -74,6 +77,35 @@ test("a postmaster that dies while no runtime is up is started again", async () 
   await one.ready(60_000);
   expect(one.psql("SELECT count(*) > 0 FROM load")).toBe("t");
 });
+
+test("a volume that hangs while PostgreSQL is down costs the instance the lease, until it takes writes again", async () => {
+  const holder = async () => (await lab.lease()).spec["holderIdentity"] ?? "";
+  const fence = (instances: string | null) =>
+    lab.patchCluster({
+      metadata: { annotations: { "cnpg.io/fencedInstances": instances, "cnpg-ts.dev/diskProbeSeconds": "4" } },
+    });
+  await fence('["lab-1"]');
+  await until("PostgreSQL is down", async () => one.postgresProcesses().length === 0, 60_000);
+  expect(await holder()).toBe("lab-1");
+  // An open for writing never comes back from a FIFO that nobody reads, as nothing does from a disk that hangs.
+  const probe = join(one.volume, ".cnpg-ts.probe");
+  rmSync(probe, { force: true });
+  execFileSync("mkfifo", [probe]);
+  lab.giveAway(probe);
+  await until("the lease is given back", async () => (await holder()) === "", 60_000);
+  expect(one.output).toContain(`no write to ${one.volume} came back for 4000 ms: killed every process of the pod`);
+  await fence(null);
+  await until(
+    "the lease is left to others",
+    async () => one.output.includes("the primary lease is left to others"),
+    60_000,
+  );
+  expect(await holder()).toBe("");
+  expect(one.postgresProcesses()).toEqual([]);
+  rmSync(probe);
+  await one.ready(60_000);
+  expect(await holder()).toBe("lab-1");
+}, 240_000);
 
 test("SIGTERM to the launcher ends everything in order", async () => {
   one.signalLauncher("SIGTERM");

@@ -27,7 +27,12 @@ function world(currentPrimary = "") {
     status: { currentPrimary, instanceNames: ["c-1", "c-2"], instancesStatus: { healthy: ["c-1", "c-2"] } },
   } as unknown as Cluster;
   kube.seed(resources.clusters, cluster);
-  const candidate = (podName: string, podUid = `uid-${podName}`, api = kube) => {
+  const candidate = (
+    podName: string,
+    podUid = `uid-${podName}`,
+    api = kube,
+    onEngaged: (isEngaged: boolean) => Promise<void> = async () => undefined,
+  ) => {
     const state = createInstanceState();
     state.cluster = cluster;
     const stop = new AbortController();
@@ -40,6 +45,7 @@ function world(currentPrimary = "") {
       podUid,
       namespace: "ns",
       clusterName: "c",
+      onEngaged,
     });
     let lost: string | undefined;
     lease.onLost((holder) => {
@@ -332,6 +338,30 @@ describe("PrimaryLease", () => {
     expect(await first).toMatchObject({ kind: "timeout" });
     expect(record()?.holderIdentity).toBe("");
     expect(one.lease.held).toBe(false);
+    await one.stop();
+  });
+
+  test("tells that it is engaged before it writes anything, and until it was given back", async () => {
+    const { clock, candidate, kube, record } = world();
+    const told: string[] = [];
+    const noteWith = (isEngaged: boolean) => {
+      const writes = kube.requests.filter((request) => request.verb === "update").length;
+      told.push(
+        `${isEngaged ? "engaged" : "free"} after ${writes} writes, held by ${record()?.holderIdentity || "nobody"}`,
+      );
+    };
+    const one = candidate("c-1", "uid-c-1", kube, async (isEngaged) => noteWith(isEngaged));
+    await clock.advance(2_000);
+    expect(told).toEqual([]);
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    await clock.advance(4_000);
+    expect(told).toEqual(["engaged after 0 writes, held by nobody"]);
+    await one.lease.release();
+    expect(told[1]).toMatch(/^free after [2-9] writes, held by nobody$/);
+    await clock.advance(5_000);
+    expect(told).toHaveLength(2);
     await one.stop();
   });
 

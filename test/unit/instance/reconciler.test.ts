@@ -42,6 +42,7 @@ function world(options: { role: "primary" | "standby"; current?: string; target?
   const facts = {
     role: options.role,
     holder: "other" as LeaseHolder,
+    silence: null as string | null,
     held: false,
     accepting: true,
     fileError: undefined as Error | undefined,
@@ -151,6 +152,10 @@ function world(options: { role: "primary" | "standby"; current?: string; target?
     lease,
     secrets: new SecretReader(kube, clock, "ns"),
     status: { claimPrimary: async () => void events.push("claim") },
+    volumes: {
+      stake: async (what: string, isAtStake: boolean) => void events.push(`${isAtStake ? "probe" : "leave"} ${what}`),
+      silence: async () => facts.silence,
+    },
   } as unknown as ReconcilerOptions);
   const stop = new AbortController();
   stops.push(stop);
@@ -173,6 +178,22 @@ function world(options: { role: "primary" | "standby"; current?: string; target?
 }
 
 describe("Reconciler", () => {
+  test("the lease is left to others while a volume takes no writes, and taken under the eyes of the launcher after that", async () => {
+    const { run, until, facts, events, logs, reconciler } = world({ role: "primary", current: "c-1", target: "c-1" });
+    facts.held = true;
+    facts.silence = "no write to /pgdata came back within 5 s";
+    run();
+    await until("leave claim");
+    expect(events).toEqual(["probe claim", "leave claim"]);
+    const waits = logs.records.filter(({ message }) => message === "Waiting").map(({ fields }) => fields["reason"]);
+    expect(waits).toEqual(["the primary lease is left to others: no write to /pgdata came back within 5 s"]);
+    facts.silence = null;
+    events.length = 0;
+    reconciler.wake();
+    await until("start primary");
+    expect(events.slice(0, 4)).toEqual(["probe claim", "acquire", "leave claim", "start primary"]);
+  });
+
   test("lifting a fence starts nothing that is out of date by now", async () => {
     const { set, run, until, events, facts, postmaster, reconciler } = world({
       role: "primary",

@@ -110,3 +110,17 @@ test("exit resolves only when the launcher is gone", async () => {
   launcher.emit("close");
   await exit;
 });
+
+test("probes are answered once every folder took a write; a later request takes the place of an earlier one", async () => {
+  const { launcher, channel } = connect();
+  const first = channel.probeVolumes(["/a", "/b"], 10_000.4);
+  expect(launcher.sent.at(-1)).toEqual(["probe", "1", "10000", "/a", "/b"]);
+  const second = channel.probeVolumes(["/a"], 500);
+  await expect(first).rejects.toThrow(/took the place/);
+  launcher.tell("probed", "1");
+  launcher.tell("probed", "2");
+  await second;
+  launcher.answer = (frame) => ["probed", frame[1] ?? ""];
+  await channel.probeVolumes([], 0);
+  expect(launcher.sent.at(-1)).toEqual(["probe", "3", "0"]);
+});
