@@ -1,15 +1,20 @@
 // CRC-32C (Castagnoli), the checksum of Snappy's frames.
+import { viewOf } from "./find-matches.ts";
+
+type Table = Int32Array;
+type EightTables = [Table, Table, Table, Table, Table, Table, Table, Table];
+
 const tables = buildTables();
 
-function buildTables(): readonly Uint32Array[] {
-  const first = new Uint32Array(256);
+function buildTables(): readonly Table[] {
+  const first = new Int32Array(256);
   for (let byte = 0; byte < 256; byte++) {
     let value = byte;
     for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
-    first[byte] = value >>> 0;
+    first[byte] = value;
   }
   const all = [first];
-  for (let slice = 1; slice < 4; slice++) {
+  for (let slice = 1; slice < 8; slice++) {
     const before = all[slice - 1] ?? first;
     all.push(before.map((value) => (value >>> 8) ^ (first[value & 0xff] ?? 0)));
   }
@@ -18,21 +23,22 @@ function buildTables(): readonly Uint32Array[] {
 
 /** Unsigned checksum of bytes. */
 export function crc32c(bytes: Uint8Array): number {
-  const [t0, t1, t2, t3] = tables as [Uint32Array, Uint32Array, Uint32Array, Uint32Array];
+  const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as EightTables;
+  const view = viewOf(bytes);
   let crc = -1;
   let at = 0;
-  for (; at + 4 <= bytes.length; at += 4) {
-    const word =
-      crc ^
-      ((bytes[at] as number) |
-        ((bytes[at + 1] as number) << 8) |
-        ((bytes[at + 2] as number) << 16) |
-        ((bytes[at + 3] as number) << 24));
+  for (; at + 8 <= bytes.length; at += 8) {
+    const low = crc ^ view.getInt32(at, true);
+    const high = view.getInt32(at + 4, true);
     crc =
-      (t3[word & 0xff] as number) ^
-      (t2[(word >>> 8) & 0xff] as number) ^
-      (t1[(word >>> 16) & 0xff] as number) ^
-      (t0[word >>> 24] as number);
+      (t7[low & 0xff] as number) ^
+      (t6[(low >>> 8) & 0xff] as number) ^
+      (t5[(low >>> 16) & 0xff] as number) ^
+      (t4[low >>> 24] as number) ^
+      (t3[high & 0xff] as number) ^
+      (t2[(high >>> 8) & 0xff] as number) ^
+      (t1[(high >>> 16) & 0xff] as number) ^
+      (t0[high >>> 24] as number);
   }
   for (; at < bytes.length; at++) crc = (crc >>> 8) ^ (t0[(crc ^ (bytes[at] as number)) & 0xff] as number);
   return (crc ^ -1) >>> 0;

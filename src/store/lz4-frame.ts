@@ -1,11 +1,14 @@
 // LZ4 frames: independent blocks of 64 KiB, with a checksum of the whole content at the end.
+import { BlockOutput } from "./block-output.ts";
+import { copyFrom, copyWithin } from "./copy-bytes.ts";
 import { ExactReader } from "./exact-reader.ts";
-import { findMatches } from "./find-matches.ts";
+import { findMatches, mostBlockBytes, viewOf } from "./find-matches.ts";
 import { gatherParts } from "./parts.ts";
 import { XxHash32, xxHash32 } from "./xxhash32.ts";
 
 const magic = 0x184d2204;
-const blockBytes = 64 * 1024;
+/** Bytes taken in at once; a multiple of a block's. */
+const batchBytes = 512 * 1024;
 const storedFlag = 0x8000_0000;
 /** The last bytes of a block are literals, and no repetition begins within these. */
 const quietEnd = 12;
@@ -22,9 +25,9 @@ export async function* lz4Compress(source: AsyncIterable<Uint8Array>): AsyncGene
   head[6] = (xxHash32(descriptor) >>> 8) & 0xff;
   yield head;
   const hash = new XxHash32();
-  for await (const block of gatherParts(source, blockBytes)) {
-    hash.update(block);
-    yield frameBlock(block);
+  for await (const batch of gatherParts(source, batchBytes)) {
+    hash.update(batch);
+    yield frameBlocks(batch);
   }
   const end = Buffer.alloc(8);
   end.writeUInt32LE(hash.digest(), 4);
@@ -51,28 +54,36 @@ export async function* lz4Decompress(source: AsyncIterable<Uint8Array>): AsyncGe
   }
 }
 
-function frameBlock(block: Uint8Array): Uint8Array {
-  const out = Buffer.allocUnsafe(4 + block.length + Math.ceil(block.length / 255) + 64);
-  const size = compressBlock(block, out.subarray(4));
-  if (size < block.length) {
-    out.writeUInt32LE(size, 0);
-    return out.subarray(0, 4 + size);
+function frameBlocks(batch: Uint8Array): Uint8Array {
+  const blocks = Math.ceil(batch.length / mostBlockBytes);
+  const out = Buffer.allocUnsafeSlow(batch.length + blocks * (4 + mostBlockBytes / 255 + 64));
+  let to = 0;
+  for (let at = 0; at < batch.length; at += mostBlockBytes) {
+    const block = batch.subarray(at, at + mostBlockBytes);
+    const size = compressBlock(block, out.subarray(to + 4));
+    if (size < block.length) {
+      out.writeUInt32LE(size, to);
+      to += 4 + size;
+    } else {
+      out.writeUInt32LE((storedFlag | block.length) >>> 0, to);
+      out.set(block, to + 4);
+      to += 4 + block.length;
+    }
   }
-  out.writeUInt32LE((storedFlag | block.length) >>> 0, 0);
-  out.set(block, 4);
-  return out.subarray(0, 4 + block.length);
+  return out.subarray(0, to);
 }
 
 function compressBlock(block: Uint8Array, out: Uint8Array): number {
+  const [view, outView] = [viewOf(block), viewOf(out)];
   let to = 0;
   const put = (literal: number, at: number, match: number) => {
     const literals = at - literal;
     out[to++] = (Math.min(literals, 15) << 4) | Math.min(match, 15);
     if (literals >= 15) to = putLength(out, to, literals - 15);
-    copyFrom(block, literal, out, to, literals);
+    copyFrom(block, view, literal, out, outView, to, literals);
     to += literals;
   };
-  const rest = findMatches(block, 65_535, quietEnd, (literal, at, offset, length) => {
+  const rest = findMatches(block, quietEnd, (literal, at, offset, length) => {
     put(literal, at, length - 4);
     out[to++] = offset & 0xff;
     out[to++] = offset >>> 8;
@@ -102,28 +113,40 @@ async function* readFrame(reader: ExactReader): AsyncGenerator<Uint8Array> {
     throw new Error("the header of an LZ4 frame is damaged");
   }
   const hash = new XxHash32();
-  let history: Uint8Array = new Uint8Array();
+  const out = new BlockOutput(linked ? historyBytes : 0);
   for (;;) {
-    const size = Buffer.from(await reader.need(4)).readUInt32LE();
+    const size = viewOf(await reader.need(4)).getUint32(0, true);
     if (size === 0) break;
     const data = await reader.need(size & 0x7fff_ffff);
-    if (blockSums && Buffer.from(await reader.need(4)).readUInt32LE() !== xxHash32(data)) {
+    if (blockSums && viewOf(await reader.need(4)).getUint32(0, true) !== xxHash32(data)) {
       throw new Error("a block of an LZ4 frame is damaged");
     }
-    const block = size >>> 31 ? data : decompressBlock(data, mostBytes, history);
-    if (contentSum) hash.update(block);
-    if (linked) history = Buffer.concat([history, block]).subarray(-historyBytes);
-    yield block;
+    const full = out.reserve(mostBytes);
+    if (full) yield full;
+    const begin = out.at;
+    if (size >>> 31) putStored(data, out, mostBytes);
+    else decompressBlock(data, out, mostBytes, linked);
+    if (contentSum) hash.update(out.bytes.subarray(begin, out.at));
   }
+  const rest = out.rest();
+  if (rest) yield rest;
   if (contentSum && Buffer.from(await reader.need(4)).readUInt32LE() !== hash.digest()) {
     throw new Error("the content of an LZ4 frame is damaged");
   }
 }
 
-function decompressBlock(data: Uint8Array, mostBytes: number, history: Uint8Array): Uint8Array {
-  const out = Buffer.allocUnsafe(history.length + mostBytes);
-  out.set(history);
-  let to = history.length;
+function putStored(data: Uint8Array, out: BlockOutput, mostBytes: number): void {
+  if (data.length > mostBytes) throw new Error("an LZ4 block is damaged");
+  out.bytes.set(data, out.at);
+  out.at += data.length;
+}
+
+function decompressBlock(data: Uint8Array, output: BlockOutput, mostBytes: number, linked: boolean): void {
+  const { bytes: out, view } = output;
+  const dataView = viewOf(data);
+  const begin = linked ? 0 : output.at;
+  const end = output.at + mostBytes;
+  let to = output.at;
   let at = 0;
   const length = (nibble: number) => {
     let total = nibble;
@@ -131,34 +154,19 @@ function decompressBlock(data: Uint8Array, mostBytes: number, history: Uint8Arra
     return total;
   };
   while (at < data.length) {
-    const token = data[at++] ?? 0;
+    const token = data[at++] as number;
     const literals = length(token >>> 4);
-    if (at + literals > data.length || to + literals > out.length) throw new Error("an LZ4 block is damaged");
-    copyFrom(data, at, out, to, literals);
+    if (at + literals > data.length || to + literals > end) throw new Error("an LZ4 block is damaged");
+    copyFrom(data, dataView, at, out, view, to, literals);
     to += literals;
     at += literals;
     if (at >= data.length) break;
     const offset = (data[at] ?? 0) | ((data[at + 1] ?? 0) << 8);
     at += 2;
     const match = length(token & 15) + 4;
-    if (offset === 0 || offset > to || to + match > out.length) throw new Error("an LZ4 block is damaged");
-    copyWithin(out, to, offset, match);
+    if (offset === 0 || to - offset < begin || to + match > end) throw new Error("an LZ4 block is damaged");
+    copyWithin(out, view, to, offset, match);
     to += match;
   }
-  return out.subarray(history.length, to);
-}
-
-/** Bytes up to which a loop is faster than a call of the engine's own copy. */
-const shortCopy = 48;
-
-/** Copies between two arrays, of which most are asked for a few bytes. */
-export function copyFrom(from: Uint8Array, at: number, out: Uint8Array, to: number, length: number): void {
-  if (length > shortCopy) out.set(from.subarray(at, at + length), to);
-  else for (let index = 0; index < length; index++) out[to + index] = from[at + index] as number;
-}
-
-/** A repetition may reach into itself: then the bytes come one after another. */
-export function copyWithin(out: Uint8Array, to: number, offset: number, length: number): void {
-  if (offset >= length && length > shortCopy) out.copyWithin(to, to - offset, to - offset + length);
-  else for (let index = 0; index < length; index++) out[to + index] = out[to + index - offset] as number;
+  output.at = to;
 }

@@ -1,4 +1,6 @@
 // XXH32, the checksum of LZ4 frames.
+import { viewOf } from "./find-matches.ts";
+
 const primes = [2654435761, 2246822519, 3266489917, 668265263, 374761393] as const;
 
 /** Hash of bytes that come bit by bit. */
@@ -17,10 +19,10 @@ export class XxHash32 {
       this.#heldBytes += taken;
       at = taken;
       if (this.#heldBytes < 16) return this;
-      this.#stripe(this.#held, 0);
+      this.#stripes(this.#held, 0);
       this.#heldBytes = 0;
     }
-    for (; at + 16 <= bytes.length; at += 16) this.#stripe(bytes, at);
+    at = this.#stripes(bytes, at);
     this.#held.set(bytes.subarray(at), 0);
     this.#heldBytes = bytes.length - at;
     return this;
@@ -43,11 +45,20 @@ export class XxHash32 {
     return (hash ^ (hash >>> 16)) >>> 0;
   }
 
-  #stripe(bytes: Uint8Array, at: number): void {
-    for (let lane = 0; lane < 4; lane++) {
-      const sum = ((this.#lanes[lane] ?? 0) + Math.imul(word(bytes, at + 4 * lane), primes[1])) | 0;
-      this.#lanes[lane] = Math.imul(rotate(sum, 13), primes[0]);
+  /** Takes in whole stripes; returns where they end. */
+  #stripes(bytes: Uint8Array, from: number): number {
+    const view = viewOf(bytes);
+    const [prime1, prime2] = primes;
+    let [a = 0, b = 0, c = 0, d = 0] = this.#lanes;
+    let at = from;
+    for (; at + 16 <= bytes.length; at += 16) {
+      a = Math.imul(rotate((a + Math.imul(view.getInt32(at, true), prime2)) | 0, 13), prime1);
+      b = Math.imul(rotate((b + Math.imul(view.getInt32(at + 4, true), prime2)) | 0, 13), prime1);
+      c = Math.imul(rotate((c + Math.imul(view.getInt32(at + 8, true), prime2)) | 0, 13), prime1);
+      d = Math.imul(rotate((d + Math.imul(view.getInt32(at + 12, true), prime2)) | 0, 13), prime1);
     }
+    this.#lanes.set([a, b, c, d]);
+    return at;
   }
 }
 
