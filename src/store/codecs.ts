@@ -4,6 +4,7 @@ import { constants, createGunzip, createZstdCompress, createZstdDecompress, gzip
 import { type CompressionName, compressions } from "../barman/compression.ts";
 import { bzip2Compress } from "./bzip2-compress.ts";
 import { bzip2Decompress } from "./bzip2-decompress.ts";
+import { gunzipPieces } from "./gzip-pieces.ts";
 import { gzipStream } from "./gzip-stream.ts";
 import { lz4Compress, lz4Decompress } from "./lz4-frame.ts";
 import { snappyCompress, snappyDecompress } from "./snappy-frame.ts";
@@ -13,6 +14,8 @@ import { xzDecompress } from "./xz/xz-decompress.ts";
 const gzip = promisify(gzipCallback);
 /** Few, large outputs: each one is a turn of the event loop. */
 const outputBytes = 1 << 20;
+/** Pieces decompressed at once, where a stream is made of pieces: one thread of the pool is left to the files. */
+const gunzipParallel = 3;
 
 /** Thrown for bytes that are not what their name's suffix says. */
 export class CorruptStreamError extends Error {
@@ -72,7 +75,9 @@ export function decompress(
     case undefined:
       return source;
     case "gzip":
-      return through(source, createGunzip({ chunkSize: outputBytes }));
+      return guarded(source, (bytes) =>
+        gunzipPieces(bytes, gunzipParallel, (whole) => through(whole, createGunzip({ chunkSize: outputBytes }))),
+      );
     case "zstd":
       return through(source, createZstdDecompress({ chunkSize: outputBytes }));
     case "bzip2":
@@ -138,6 +143,7 @@ async function* guarded(
     yield* decode(watched);
   } catch (error) {
     if (sourceError !== undefined) throw sourceError;
+    if (error instanceof CorruptStreamError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new CorruptStreamError(`damaged or cut off: ${reason}`, { cause: error });
   }

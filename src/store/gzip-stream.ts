@@ -1,12 +1,16 @@
-// Gzip as one stream, made by several cores: pieces are deflated on their own, each with the end of the piece before as its
-// dictionary, and joined by sync flushes under one header and one checksum. Readers see an ordinary file of one member, which
-// tools that stop after the first member need.
+// Gzip as one stream, made by several cores: pieces of one size are deflated on their own, and joined by flushes under one header
+// and one checksum. Readers see an ordinary file of one member, which tools that stop after the first member need. The header's
+// comment tells the size of the pieces, by which `gzip-pieces.ts` inflates several at once.
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw as deflateRawCallback } from "node:zlib";
+import { gatherParts } from "./parts.ts";
 
 const deflateRaw = promisify(deflateRawCallback);
-const dictionaryBytes = 32 * 1024;
-const outputBytes = 256 * 1024;
+
+/** Bytes of a piece: so many that beginning anew costs less than a hundredth, so few that memory stays small. */
+export const gzipPieceBytes = 512 * 1024;
+/** What the header's comment begins with; the size of the pieces follows. */
+export const gzipComment = "cnpg-ts pieces of ";
 
 export interface GzipStreamOptions {
   /** 1 to 9. */
@@ -15,27 +19,23 @@ export interface GzipStreamOptions {
   parallel: number;
 }
 
-/** Compresses pieces, best of some 100 KiB each, into one gzip member. */
+/** Compresses a stream into one gzip member. */
 export async function* gzipStream(
-  pieces: AsyncIterable<Uint8Array>,
+  source: AsyncIterable<Uint8Array>,
   options: GzipStreamOptions,
 ): AsyncGenerator<Uint8Array> {
   const running: Promise<Uint8Array>[] = [];
   let crc = 0;
   let size = 0;
-  let dictionary: Uint8Array = new Uint8Array();
-  yield Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, options.level >= 9 ? 2 : 0, 255);
+  yield header(options.level);
   try {
-    for await (const piece of pieces) {
-      if (piece.length === 0) continue;
+    for await (const piece of gatherParts(source, gzipPieceBytes)) {
       crc = crc32(piece, crc);
       size += piece.length;
-      const deflated = deflate(piece, dictionary, options.level);
+      const deflated = deflate(piece, options.level);
       // Awaited below, in order; until then a failure must not count as unhandled.
       deflated.catch(() => undefined);
       running.push(deflated);
-      // A copy: the piece itself may be written to as soon as it is compressed.
-      dictionary = lastBytes(dictionary, piece);
       if (running.length >= Math.max(1, options.parallel)) yield await (running.shift() as Promise<Uint8Array>);
     }
     for (const deflated of running.splice(0)) yield await deflated;
@@ -50,16 +50,12 @@ export async function* gzipStream(
   yield end;
 }
 
-function deflate(piece: Uint8Array, dictionary: Uint8Array, level: number): Promise<Uint8Array> {
-  return deflateRaw(piece, {
-    level,
-    chunkSize: outputBytes,
-    finishFlush: constants.Z_SYNC_FLUSH,
-    ...(dictionary.length === 0 ? {} : { dictionary }),
-  });
+function header(level: number): Uint8Array {
+  const hasComment = 16;
+  const fixed = [0x1f, 0x8b, 8, hasComment, 0, 0, 0, 0, level >= 9 ? 2 : 0, 255];
+  return Buffer.concat([Uint8Array.from(fixed), Buffer.from(`${gzipComment}${gzipPieceBytes}\0`)]);
 }
 
-function lastBytes(before: Uint8Array, piece: Uint8Array): Uint8Array {
-  if (piece.length >= dictionaryBytes) return Uint8Array.from(piece.subarray(-dictionaryBytes));
-  return Buffer.concat([before.subarray(Math.max(0, before.length + piece.length - dictionaryBytes)), piece]);
+function deflate(piece: Uint8Array, level: number): Promise<Uint8Array> {
+  return deflateRaw(piece, { level, chunkSize: gzipPieceBytes, finishFlush: constants.Z_SYNC_FLUSH });
 }

@@ -4,7 +4,7 @@ import { formatTarHeader, tarEnd, tarPadding } from "../../barman/tar-header.ts"
 import { closeItem, type TarItem } from "./tar-items.ts";
 
 /** Bytes read and handed on at once. */
-export const pieceBytes = 256 * 1024;
+export const pieceBytes = 512 * 1024;
 
 /** Gives items one by one, each of which the taker closes; keeps one that was taken too early. */
 export class ItemQueue {
