@@ -5,6 +5,7 @@ import type { TarEntry } from "../../barman/tar-header.ts";
 import type { TreeFiles } from "../../ports/tree-files.ts";
 import { BaseError } from "./base-error.ts";
 import { type ReadEntry, readTar } from "./read-tar.ts";
+import { WriteBehind } from "./write-behind.ts";
 
 /** A file that is held back, to be written after everything else. */
 export interface HeldFile {
@@ -20,6 +21,8 @@ export interface Extraction {
   folder: string;
   /** Path of a small file that is held back. */
   holdBack?: string;
+  /** Whether the disk is kept busy with what is written, because all of it will be synced in the end. @default false */
+  syncEarly?: boolean;
   signal: AbortSignal;
 }
 
@@ -33,15 +36,24 @@ export class Extractor {
   readonly #extraction: Extraction;
   readonly #links = new Set<string>();
   readonly #folders = new Set<string>();
+  readonly #writes: WriteBehind;
 
   constructor(extraction: Extraction) {
     this.#extraction = extraction;
+    const { tree, syncEarly } = extraction;
+    this.#writes = new WriteBehind(syncEarly ? { sync: (path) => tree.sync(path) } : {});
   }
 
+  /** Resolves when all files are written and closed. After a failure nothing is written any more. */
   async extract(chunks: AsyncIterable<Uint8Array>): Promise<void> {
-    for await (const read of readTar(chunks)) {
-      this.#extraction.signal.throwIfAborted();
-      await this.#one(read);
+    try {
+      for await (const read of readTar(chunks)) {
+        this.#extraction.signal.throwIfAborted();
+        await this.#one(read);
+      }
+      await this.#writes.finish();
+    } finally {
+      await this.#writes.settle();
     }
   }
 
@@ -79,12 +91,8 @@ export class Extractor {
       return;
     }
     await this.#replace(path);
-    const sink = await tree.create(this.#absolute(path), entry.mode);
-    try {
-      for await (const chunk of content) await sink.write(chunk);
-    } finally {
-      await sink.close({ mtimeNs: entry.mtimeNs });
-    }
+    const absolute = this.#absolute(path);
+    await this.#writes.file(absolute, await tree.create(absolute, entry.mode), content, entry.mtimeNs);
   }
 
   /** A later entry of the same name replaces an earlier one, as it does for every reader of tar. */
@@ -93,6 +101,7 @@ export class Extractor {
     const there = await tree.stat(this.#absolute(path));
     if (!there) return;
     if (there.kind === "directory") throw refuse(path, "a folder has the same name");
+    await this.#writes.finish();
     await tree.remove(this.#absolute(path));
     this.#links.delete(path);
   }

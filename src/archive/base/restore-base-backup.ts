@@ -8,6 +8,7 @@ import { serverKeys } from "../../barman/object-keys.ts";
 import { decompress } from "../../store/codecs.ts";
 import { evenChunks } from "../even-chunks.ts";
 import { Lanes } from "../lanes.ts";
+import { readAhead } from "../read-ahead.ts";
 import { type BackupArchive, listArchives } from "./backup-archives.ts";
 import { tablespaceFolder } from "./backup-items.ts";
 import { BaseError } from "./base-error.ts";
@@ -16,6 +17,11 @@ import { findBaseBackup } from "./find-base-backup.ts";
 import { resumableBody } from "./resumable-body.ts";
 import { claimFolder, emptyFolder, syncTree } from "./target-folders.ts";
 import type { BaseRestoreDeps, BaseRestoreRequest, BaseRestoreResult } from "./types.ts";
+
+/** Chunks that wait for the codec; those of a download have a quarter of a megabyte. */
+const downloadedAhead = 12;
+/** Chunks that wait to be written; those of a codec have a megabyte at most. */
+const decompressedAhead = 3;
 
 /** Restores a base backup into empty folders. After a failure they are empty again; every failure is a `BaseError`. */
 export async function restoreBaseBackup(
@@ -39,6 +45,10 @@ class BaseRestore {
     this.#deps = deps;
     this.#request = request;
     this.#signal = signal;
+  }
+
+  get #sync(): boolean {
+    return this.#request.sync ?? true;
   }
 
   async run(): Promise<BaseRestoreResult> {
@@ -83,9 +93,10 @@ class BaseRestore {
   ): Promise<BaseRestoreResult> {
     const { tree } = this.#deps;
     const { dataFolder } = this.#request;
-    const data = new Extractor({ tree, folder: dataFolder, holdBack: controlFilePath, signal: this.#signal });
+    const common = { tree, syncEarly: this.#sync, signal: this.#signal };
+    const data = new Extractor({ ...common, folder: dataFolder, holdBack: controlFilePath });
     const spaces = tablespaces.map(({ oid, location }) => {
-      return { name: String(oid), extractor: new Extractor({ tree, folder: location, signal: this.#signal }) };
+      return { name: String(oid), extractor: new Extractor({ ...common, folder: location }) };
     });
     const lanes = new Lanes(Math.max(1, this.#request.jobs ?? 2));
     const all = [...spaces, { name: "data", extractor: data }].map(({ name, extractor }) =>
@@ -113,7 +124,9 @@ class BaseRestore {
     const { store, clock, logger } = this.#deps;
     const body = resumableBody(archive, { store, clock, logger, signal: this.#signal });
     try {
-      await extractor.extract(decompress(evenChunks(body), archive.compression));
+      // The store sends, the codec works and the files are written at the same time.
+      const compressed = readAhead(evenChunks(body), downloadedAhead);
+      await extractor.extract(readAhead(decompress(compressed, archive.compression), decompressedAhead));
     } catch (error) {
       throw BaseError.from(`${store.location}/${archive.key}`, error, this.#signal);
     }
@@ -143,7 +156,7 @@ class BaseRestore {
     if (!(await tree.stat(`${dataFolder}/backup_label`))) {
       throw new BaseError("damaged", `the archives of ${backup.id} hold no backup_label`);
     }
-    const sync = this.#request.sync ?? true;
+    const sync = this.#sync;
     if (sync) {
       for (const { location } of tablespaces) await syncTree(tree, location, this.#signal);
       await syncTree(tree, dataFolder, this.#signal);
