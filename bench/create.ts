@@ -4,6 +4,7 @@ import { type Bench, median, peerOrigin, report } from "./report.ts";
 /** From `kubectl apply` of a Cluster to three healthy instances, images present. */
 export const createBench: Bench = {
   about: "apply a three-instance Cluster until it is healthy",
+  needsCluster: true,
   async run(runs) {
     const seconds: number[] = [];
     for (let run = 0; run < runs; run++) {

@@ -71,6 +71,6 @@ async function measure(name: string, fault: Fault, runs: number): Promise<void> 
 export const gapBenches: Readonly<Record<string, Bench>> = Object.fromEntries(
   Object.entries(faults).map(([name, fault]) => [
     name,
-    { about: fault.about, run: (runs: number) => measure(name, fault, runs) },
+    { about: fault.about, needsCluster: true, run: (runs: number) => measure(name, fault, runs) },
   ]),
 );

@@ -28,6 +28,7 @@ async function operatorMb(): Promise<number> {
 /** Resident memory of the operator and of an instance manager with one cluster running. */
 export const memoryBench: Bench = {
   about: "resident memory of operator and instance manager",
+  needsCluster: true,
   async run(runs) {
     const cluster = await createCluster("bench-memory", { instances: 1 });
     try {

@@ -15,7 +15,7 @@ export interface EngineOrder {
   s3: S3Options;
   place: { path: string; serverName: string };
   backup?: { name: string; compression: CompressionName | undefined; socketDir: string; port: number };
-  restore?: { backupId: string; dataFolder: string };
+  restore?: { backupId: string; dataFolder: string; sync: boolean };
 }
 
 /** What it prints. */

@@ -6,22 +6,14 @@ import { promisify } from "node:util";
 import { bundleProgram } from "../../images/bundle.ts";
 import { cacheRoot } from "../../local/tools/cache.ts";
 import type { CompressionName } from "../../src/barman/compression.ts";
+import { serverKeys } from "../../src/barman/object-keys.ts";
 import { listAll, type ObjectStore } from "../../src/ports/object-store.ts";
 import type { BarmanTools } from "../../test/support/barman.ts";
+import { endedChildrenCpu } from "../children-cpu.ts";
 import type { EngineOrder, EngineOutcome } from "./engine-program.ts";
 import type { BaseSource } from "./source.ts";
 
 const run = promisify(execFile);
-
-/** How one backup or restore went. */
-export interface BasePass {
-  seconds: number;
-  storedBytes: number;
-  /** Largest resident set; `undefined` where it was not measured. */
-  peakMb: number | undefined;
-  /** For a backup: what restores it. */
-  backupId: string;
-}
 
 /** The bundle of the engine's program, run as the plugin's image runs its own. */
 export async function compileEngine(folder: string): Promise<(order: EngineOrder) => Promise<EngineOutcome>> {
@@ -41,7 +33,22 @@ export async function compileEngine(folder: string): Promise<(order: EngineOrder
   };
 }
 
-/** Seconds of some work, its process's start included. */
+/** What some work took. */
+export interface Cost {
+  /** The start of its process included. */
+  seconds: number;
+  /** Processor time of the processes that were started for it; those of the store and of PostgreSQL are not. */
+  cpuSeconds: number;
+}
+
+/** Measures work that is done by processes of its own. */
+export async function costOf<T>(work: () => Promise<T>): Promise<[Cost, T]> {
+  const before = await endedChildrenCpu();
+  const [took, result] = await seconds(work);
+  return [{ seconds: took, cpuSeconds: (await endedChildrenCpu()) - before }, result];
+}
+
+/** Seconds of some work. */
 export async function seconds<T>(work: () => Promise<T>): Promise<[number, T]> {
   const started = performance.now();
   const result = await work();
@@ -55,13 +62,13 @@ export async function backupByBarman(
   destination: readonly string[],
   name: string,
   compression: CompressionName | undefined,
-): Promise<number> {
+): Promise<Cost> {
   const { socketDir, port } = source.server;
   const flags = compression === undefined ? [] : [`--${compression}`];
   const server = ["-h", socketDir, "-p", String(port), "-U", "postgres", "--immediate-checkpoint", "--name", name];
-  const [took, result] = await seconds(() => barman.run("backup", [...flags, ...server, ...destination]));
+  const [cost, result] = await costOf(() => barman.run("backup", [...flags, ...server, ...destination]));
   if (result.code !== 0) throw new Error(`barman-cloud-backup ended with ${result.code}: ${result.stderr}`);
-  return took;
+  return cost;
 }
 
 /** A restore by Barman's tool into a new folder. */
@@ -69,11 +76,11 @@ export async function restoreByBarman(
   barman: BarmanTools,
   destination: readonly string[],
   backup: string,
-): Promise<number> {
+): Promise<Cost> {
   return inFolder(async (folder) => {
-    const [took, result] = await seconds(() => barman.run("restore", [...destination, backup, join(folder, "data")]));
+    const [cost, result] = await costOf(() => barman.run("restore", [...destination, backup, join(folder, "data")]));
     if (result.code !== 0) throw new Error(`barman-cloud-restore ended with ${result.code}: ${result.stderr}`);
-    return took;
+    return cost;
   });
 }
 
@@ -103,6 +110,22 @@ export async function storeFloor(store: ObjectStore, bytes: number): Promise<num
   const options = { partBytes: 5 * 1024 * 1024, concurrency: 2 };
   const [took] = await seconds(() => store.putStream("floor/put", pieces(), options));
   await store.remove(["floor/put"]);
+  return took;
+}
+
+/** Seconds that the store takes to send all objects of a backup, one after another. */
+export async function loadFloor(
+  store: ObjectStore,
+  { path, serverName }: BaseSource["place"],
+  backupId: string,
+): Promise<number> {
+  const { objects } = await listAll(store, serverKeys(path, serverName).backupFolder(backupId));
+  const [took] = await seconds(async () => {
+    for (const { key } of objects) {
+      const { chunks } = await store.get(key);
+      for await (const _chunk of chunks);
+    }
+  });
   return took;
 }
 
