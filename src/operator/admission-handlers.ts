@@ -13,7 +13,7 @@ import {
 import { validateClusterCreate, validateClusterUpdate } from "../schema/admission/cluster.ts";
 import { databaseWarnings, validateDatabase } from "../schema/admission/database.ts";
 import { applyDefaults } from "../schema/admission/defaults.ts";
-import { type FieldIssue, formatRefusal } from "../schema/admission/field-issue.ts";
+import { type FieldIssue, fieldCause, formatRefusal } from "../schema/admission/field-issue.ts";
 import { poolerWarnings, validatePooler } from "../schema/admission/pooler.ts";
 import { clusterUpdateWarnings, clusterWarnings } from "../schema/admission/warnings.ts";
 import { admissionContextOf } from "./admission-guard.ts";
@@ -82,7 +82,8 @@ function verdict(
   const group = previousOf(review) ? `${kind.toLowerCase()}.cnpg.io` : "postgresql.cnpg.io";
   const name = (review.object as { metadata?: { name?: string } }).metadata?.name ?? "";
   const message = formatRefusal(`${kind}.${group}`, name, issues);
-  return { kind: "denied", message, code: 422, reason: "Invalid", warnings };
+  const details = { name, group, kind, causes: issues.map(fieldCause) };
+  return { kind: "denied", message, code: 422, reason: "Invalid", details, warnings };
 }
 
 function previousOf<T>(review: ReviewedObject): T | undefined {

@@ -13,7 +13,22 @@ export type ReviewOutcome =
   /** The object with defaults filled in. */
   | { kind: "changed"; object: unknown }
   /** `message` is what the user reads. */
-  | { kind: "denied"; message: string; code: number; reason: string; warnings?: readonly string[] };
+  | {
+      kind: "denied";
+      message: string;
+      code: number;
+      reason: string;
+      /** Which object was refused, and each reason with its field. */
+      details?: RefusalDetails;
+      warnings?: readonly string[];
+    };
+
+export interface RefusalDetails {
+  name: string;
+  group: string;
+  kind: string;
+  causes: readonly { reason: string; message: string; field: string }[];
+}
 
 export type AdmissionHandler = (review: ReviewedObject) => ReviewOutcome;
 
@@ -96,7 +111,13 @@ function describe(outcome: ReviewOutcome, before: unknown): Record<string, unkno
     case "denied":
       return {
         allowed: false,
-        status: { status: "Failure", message: outcome.message, reason: outcome.reason, code: outcome.code },
+        status: {
+          status: "Failure",
+          message: outcome.message,
+          reason: outcome.reason,
+          ...(outcome.details ? { details: outcome.details } : {}),
+          code: outcome.code,
+        },
         ...warningsOf(outcome.warnings),
       };
   }

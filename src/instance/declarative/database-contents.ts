@@ -2,6 +2,7 @@ import type { Database } from "../../api/generated/database.ts";
 import type { SqlSession } from "../../ports/sql-session.ts";
 import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
 import { applyServer, applyWrapper } from "./foreign-objects.ts";
+import { errorText } from "./server-message.ts";
 
 type Spec = Database["spec"];
 
@@ -52,7 +53,7 @@ function list<T extends { name: string; ensure?: "present" | "absent" }>(
         (error: unknown) => ({
           name: item.name,
           applied: false,
-          message: error instanceof Error ? error.message : String(error),
+          message: errorText(error),
         }),
       );
     }

@@ -9,6 +9,7 @@ import type { InstanceContext } from "../instance-context.ts";
 import type { SecretReader } from "../secret-reader.ts";
 import type { ApplyResult, Declared, DeclaredKind } from "./declared-kind.ts";
 import { declaredKinds } from "./object-kinds.ts";
+import { errorText } from "./server-message.ts";
 
 /** How long an object rests after it was looked at, unless it or its Cluster changes. */
 const restMs = 30_000;
@@ -139,7 +140,7 @@ export class DeclaredObjects {
         if (decision.drop) {
           await kind.drop(object, deps).catch(async (error: unknown) => {
             signal.throwIfAborted();
-            await report({ applied: false, message: error instanceof Error ? error.message : String(error) });
+            await report({ applied: false, message: errorText(error) });
             throw error;
           });
         }
@@ -160,7 +161,7 @@ export class DeclaredObjects {
         );
         const result = await kind.apply(object, deps).catch((error: unknown): ApplyResult => {
           signal.throwIfAborted();
-          return { failed: error instanceof Error ? error.message : String(error), status: {} };
+          return { failed: errorText(error), status: {} };
         });
         const outcome =
           result.failed === undefined

@@ -16,6 +16,7 @@ import { silentSettings } from "../reconcile/passwords.ts";
 import type { SecretRead, SecretReader } from "../secret-reader.ts";
 import { rolePassword } from "./role-password.ts";
 import { readRoles } from "./role-rows.ts";
+import { serverMessage } from "./server-message.ts";
 import { inTransaction } from "./transaction.ts";
 
 type Action = ManagedRolesPlan["actions"][number];
@@ -134,7 +135,8 @@ export class ManagedRolesStep {
 
   #explain({ kind, role }: Action, error: unknown): string {
     const { code, detail, message } = error as { code?: unknown; detail?: unknown; message?: unknown };
-    const cause = code === "2BP01" && typeof detail === "string" ? detail : String(message ?? error);
+    const said = serverMessage(error) ?? String(message ?? error);
+    const cause = code === "2BP01" && typeof detail === "string" ? detail : said;
     const expected = typeof code === "string" && expectedStates.includes(code);
     const text = `could not perform ${kind} on role ${role.name}: ${cause}`;
     const log = { role: role.name, action: kind, cause };

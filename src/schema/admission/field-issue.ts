@@ -33,6 +33,12 @@ export function notSupported(path: string, value: unknown, supported: readonly s
   return { path, kind: "NotSupported", value, message: "", supported };
 }
 
+/** The issue as a cause in the status of a refusal, which clients read field by field. */
+export function fieldCause(issue: FieldIssue): { reason: string; message: string; field: string } {
+  const message = formatFieldIssue(issue).slice(`${issue.path}: `.length);
+  return { reason: `FieldValue${issue.kind}`, message, field: issue.path };
+}
+
 /** The issue as Kubernetes prints it: `spec.storage.size: Invalid value: "x": Size value isn't valid`. */
 export function formatFieldIssue(issue: FieldIssue): string {
   const message = issue.message === "" ? "" : `: ${issue.message}`;

@@ -48,6 +48,8 @@ test("a bad database holds up neither another one with its schemas nor a publica
       one.psql("SELECT count(*) FROM pg_publication WHERE puballtables", "app") === "1",
     limitMs,
   );
+  const message = await until("message", async () => (await declared("databases", "bad")).message, limitMs);
+  expect(message).toBe('while creating database "bad": ERROR: role "nobody" does not exist (SQLSTATE 42704)');
 });
 
 test("extension, foreign data wrapper and server of a database are made, changed and dropped in the right order", async () => {

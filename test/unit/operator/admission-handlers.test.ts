@@ -9,7 +9,11 @@ interface Response {
   allowed: boolean;
   patch?: string;
   warnings?: string[];
-  status?: { message: string; code: number };
+  status?: {
+    message: string;
+    code: number;
+    details?: { name: string; kind: string; causes: { field: string; message: string }[] };
+  };
 }
 
 function ask(path: string, request: { operation?: string; object: unknown; oldObject?: unknown }): Response {
@@ -66,6 +70,9 @@ describe("webhooks of kinds other than Cluster", () => {
     expect(answer.status?.code).toBe(422);
     expect(answer.status?.message).toContain(field);
     expect(answer.status?.message).toContain(why);
+    const causes = answer.status?.details?.causes ?? [];
+    expect(causes.map((cause) => `${cause.field}: ${cause.message}`).join()).toContain(why);
+    expect(causes.map((cause) => cause.field).join()).toContain(field);
   });
 
   it("admit what the annotation exempts, with a warning", () => {
