@@ -176,6 +176,16 @@ export class Postmaster {
     this.signal("SIGHUP");
   }
 
+  /** Ends the WAL receiver, which `pg_terminate_backend` does not take; PostgreSQL starts another one. */
+  async endReceiver(pid: number): Promise<void> {
+    if (!(await isProgram(pid, this.#context.settings.postgresName))) return;
+    try {
+      process.kill(pid, "SIGTERM");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+
   /** Resolves when the postmaster has ended; at once when there is none. */
   exited(): Promise<void> {
     if (this.#pid === undefined) return Promise.resolve();

@@ -2,6 +2,7 @@ import { followsSource, isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { phases } from "../../api/phases.ts";
 import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
+import { planReceiver } from "../../plan/instance/wal-receiver.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import { ManagedRolesStep } from "../declarative/managed-roles.ts";
 import { TablespacesStep } from "../declarative/tablespaces.ts";
@@ -62,21 +63,33 @@ export class DatabaseStep {
     this.#extensions.forget();
   }
 
-  /**
-   * After a change of the primary a standby without a WAL receiver would try again only every `wal_retrieve_retry_interval` (5 s);
-   * a reload makes it try at once. True while it is worth looking again soon.
-   */
+  /** Helps PostgreSQL to find its primary. True while it is worth looking again soon, as the primary has just changed. */
   async #hurryReceiver(cluster: Cluster): Promise<boolean> {
     const { context, postmaster } = this.#options;
     const current = cluster.status?.currentPrimary ?? "";
     if (current !== this.#followed?.primary) {
       this.#followed = { primary: current, until: context.clock.monotonicMs() + hurryMs };
     }
-    if (context.clock.monotonicMs() > this.#followed.until) return false;
-    const [receiver] = await this.#options.sql.query("SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'");
-    if (receiver) return false;
-    postmaster.reload();
-    return true;
+    const primaryChanged = context.clock.monotonicMs() <= this.#followed.until;
+    // A receiver that connects is not in pg_stat_wal_receiver yet.
+    const [receiver] = await this.#options.sql.query(
+      `SELECT pid, extract(epoch FROM clock_timestamp() - backend_start)::float8 AS age,
+         EXISTS (SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming') AS streaming
+       FROM pg_stat_activity WHERE backend_type = 'walreceiver'`,
+    );
+    const age = receiver?.["age"];
+    const streaming = receiver?.["streaming"] === true;
+    const remedy = planReceiver({
+      primaryChanged,
+      streaming,
+      ageSeconds: typeof age === "number" ? age : undefined,
+    });
+    if (remedy === "reload") postmaster.reload();
+    if (remedy === "terminate") {
+      context.logger.info("The WAL receiver is kept waiting; another one is started", { currentPrimary: current });
+      await postmaster.endReceiver(Number(receiver?.["pid"]));
+    }
+    return primaryChanged && !streaming;
   }
 
   /** A former designated primary must not go on feeding its standbys; true when one was cut off. */

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Lab, type LabInstance, until } from "./lab.ts";
@@ -119,3 +121,23 @@ test("a deleted primary hands over at once, even with a session open", async () 
   await three.ready(60_000);
   await until("all follow", async () => one.psql(streaming) === "2", 60_000);
 });
+
+test("a standby whose receiver a frozen former primary keeps waiting turns to the new one", async () => {
+  // A frozen server's kernel still takes connections; nobody ever answers on them.
+  const frozen = createServer((socket) => socket.on("error", () => undefined)).listen(0, "127.0.0.1");
+  await once(frozen, "listening");
+  one.release();
+  lab.proxy.cut();
+  lab.proxy.target = (frozen.address() as AddressInfo).port;
+  await one.kill();
+  const waiting = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walreceiver'";
+  await until("it waits for the frozen one", async () => three.psql(waiting) === "1", 60_000);
+  await lab.patchStatus({ targetPrimary: "pending" });
+  await lab.patchStatus({ targetPrimary: "lab-2" });
+  await currentPrimary("lab-2");
+  lab.route(two);
+  await until("it streams from the new one", async () => two.psql(streaming) === "1", 60_000);
+  frozen.close();
+  one.keep();
+  await one.ready(60_000);
+}, 120_000);
