@@ -5,6 +5,11 @@ export type Failpoint = (action: string) => void;
 const anyWrite = "anyWrite";
 const notWrites = new Set(["event", "sendManager", "forgetManager"]);
 
+/** Whether an action of that name writes to the API server. */
+export function isWrite(action: string): boolean {
+  return !notWrites.has(action);
+}
+
 /**
  * Reads `<action>:<n>` and returns a failpoint that ends the process right after the n-th action of that name (or of any
  * name that writes, for `anyWrite`), without any clean-up, as a crash would. Without a readable text it does nothing.
@@ -15,7 +20,7 @@ export function parseFailpoint(text: string | undefined, exit: (code: number) =>
   const [, name, count] = match;
   let left = Number(count);
   return (action) => {
-    const counts = name === anyWrite ? !notWrites.has(action) : action === name;
+    const counts = name === anyWrite ? isWrite(action) : action === name;
     if (!counts) return;
     left -= 1;
     if (left === 0) exit(86);

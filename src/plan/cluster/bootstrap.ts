@@ -36,7 +36,8 @@ export function planFirstPrimary(pass: Pass): Wait | null {
   const instance = instanceName(clusterName(pass.cluster), serial);
   const because = `Creating primary instance ${instance}`;
   recordEvent(pass, "Normal", "CreatingInstance", `Primary instance (${origins[source.kind]})`);
-  setTargetPrimary(pass, instance);
+  // Written anew in every pass, the time would keep an operator that dies after each write from ever getting to the volumes.
+  if (pass.status.targetPrimary !== instance) setTargetPrimary(pass, instance);
   setPhase(pass, phases.settingUpPrimary, because);
   flushStatus(pass, because);
   const sources = source.kind === "snapshots" ? source.sources : undefined;

@@ -11,6 +11,7 @@ import { loadKubeconfigConnection } from "../../../src/kube/kubeconfig.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import type { Failpoint } from "../../../src/operator/failpoint.ts";
 import { runOperator } from "../../../src/operator/main.ts";
+import type { OperatorIdentity } from "../../../src/operator/operator-identity.ts";
 import { isKubeError, type KubeObject, type ResourceType } from "../../../src/ports/kube-api.ts";
 import type { PodExec } from "../../../src/ports/pod-exec.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -60,7 +61,7 @@ export function startOperator(
   failpoint: Failpoint = () => undefined,
   env: Record<string, string> = {},
   exec: PodExec = { run: () => Promise.reject(new Error("no pod of this test runs programs")) },
-  given: { webhookPort?: number; runtimeFolder?: string } = {},
+  given: { webhookPort?: number; runtimeFolder?: string; identity?: OperatorIdentity } = {},
 ): RunningOperator {
   const stop = new AbortController();
   const logs = captureLogs();
@@ -87,6 +88,7 @@ export function startOperator(
       logger: logs.logger,
       env: { WATCH_NAMESPACE: namespace, ...env },
       ...(given.runtimeFolder === undefined ? {} : { runtimeFolder: given.runtimeFolder }),
+      ...(given.identity === undefined ? {} : { identity: given.identity }),
       failpoint: (action: string) => {
         try {
           failpoint(action);
