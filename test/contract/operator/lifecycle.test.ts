@@ -21,6 +21,24 @@ async function reasonsOf(cluster: string): Promise<string[]> {
   return events.filter((it) => it.involvedObject.name === cluster).map((it) => it.reason ?? "");
 }
 
+/** Names of a cluster's pods as they go, in order. */
+async function watchRemovals(cluster: string): Promise<{ order: string[]; stop(): Promise<void> }> {
+  const ended = new AbortController();
+  const options = { logger: captureLogs().logger, clock: systemClock, namespace: scene.namespace };
+  const pods = createStore(world.api, resources.pods, { ...options, labelSelector: `cnpg.io/cluster=${cluster}` });
+  const running = pods.run(ended.signal);
+  await pods.synced();
+  const order: string[] = [];
+  pods.subscribe((event) => event.type === "deleted" && order.push(event.object.metadata.name ?? ""));
+  return {
+    order,
+    async stop() {
+      ended.abort();
+      await running;
+    },
+  };
+}
+
 describe("scaling and healing", () => {
   it("adds replicas, and removes the highest serial first, with volumes", async () => {
     await scene.create("s", { instances: 1 });
@@ -104,10 +122,15 @@ describe("scaling and healing", () => {
   });
 
   it("puts the cluster to sleep and wakes it with the same primary", async () => {
+    const gone = await watchRemovals("v");
     await scene.annotate("v", { "cnpg.io/hibernation": "on" });
     await scene.waitStatus("v", "sleep", (it) =>
       (it.conditions ?? []).some((c) => c.type === "cnpg.io/hibernation" && c.status === "True"),
     );
+    await expect.poll(() => gone.order.length, { timeout: 20_000 }).toBe(3);
+    await gone.stop();
+    expect(gone.order[0]).toBe("v-1");
+    expect([...gone.order].sort()).toEqual(["v-1", "v-2", "v-3"]);
     const labelSelector = "cnpg.io/cluster=v";
     expect(await world.api.list(resources.pods, { namespace: scene.namespace, labelSelector })).toEqual([]);
     expect(
@@ -120,23 +143,11 @@ describe("scaling and healing", () => {
   });
 
   it("rolls pods one by one for another image, the primary last", async () => {
-    const stop = new AbortController();
-    const options = {
-      logger: captureLogs().logger,
-      clock: systemClock,
-      namespace: scene.namespace,
-      labelSelector: "cnpg.io/cluster=v",
-    };
-    const pods = createStore(world.api, resources.pods, options);
-    const running = pods.run(stop.signal);
-    await pods.synced();
-    const order: string[] = [];
-    pods.subscribe((event) => event.type === "deleted" && order.push(event.object.metadata.name ?? ""));
+    const { order, stop } = await watchRemovals("v");
     await scene.patchSpec("v", { imageName: "example.org/postgresql:17.3" });
     await scene.waitStatus("v", "every pod with the image", () => order.length >= 3);
     await scene.waitHealthy("v", 3);
-    stop.abort();
-    await running;
+    await stop();
     expect(order.at(-1)).toBe("v-1");
     expect([...order].sort()).toEqual(["v-1", "v-2", "v-3"]);
     const [pod] = await world.api.list(resources.pods, {
