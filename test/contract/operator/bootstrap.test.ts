@@ -19,7 +19,9 @@ afterAll(() => closeStage({ world, scene, operator }));
 describe("bootstrap", () => {
   it("brings three instances up from nothing", async () => {
     const history = await watchHistory();
-    await scene.create("c");
+    await scene.create("c", {
+      inheritedMetadata: { labels: { team: "blue" }, annotations: { "example.org/cost": "42" } },
+    });
     const cluster = await scene.waitHealthy("c", 3);
     await history.stop();
     told = history;
@@ -45,6 +47,14 @@ describe("bootstrap", () => {
   it("marks each volume as initializing until its Job is done, then as ready", () => {
     for (const name of ["c-1", "c-2", "c-3"]) {
       expect(told.volumes.filter((it) => it.name === name).map((it) => it.state)).toEqual(["initializing", "ready"]);
+    }
+  });
+
+  it("labels the Secrets with certificates and credentials as the cluster's, and gives them what they inherit", async () => {
+    for (const name of ["c-ca", "c-server", "c-replication", "c-app"]) {
+      const secret = await scene.find(resources.secrets, name);
+      expect(secret?.metadata.labels, name).toMatchObject({ "cnpg.io/cluster": "c", team: "blue" });
+      expect(secret?.metadata.annotations, name).toMatchObject({ "example.org/cost": "42" });
     }
   });
 

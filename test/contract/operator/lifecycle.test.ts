@@ -64,9 +64,21 @@ describe("scaling and healing", () => {
     expect(await scene.find(resources.pods, "p-1")).toBeUndefined();
   });
 
-  it("clones a replica anew when its pod and volume are gone", async () => {
+  it("brings the pod of a lost replica back on the volume that it had", async () => {
     await scene.create("v");
     await scene.waitHealthy("v", 3);
+    const uid = async (type: typeof resources.pods | typeof resources.persistentVolumeClaims) =>
+      (await scene.find(type as typeof resources.pods, "v-2"))?.metadata.uid;
+    const [pod, volume] = [await uid(resources.pods), await uid(resources.persistentVolumeClaims)];
+    await scene.node.killPod("v-2");
+    await expect
+      .poll(async () => [undefined, pod].includes(await uid(resources.pods)), { timeout: 20_000 })
+      .toBe(false);
+    expect(await uid(resources.persistentVolumeClaims)).toBe(volume);
+    await scene.waitHealthy("v", 3);
+  });
+
+  it("clones a replica anew when its pod and volume are gone", async () => {
     const before = await scene.find(resources.persistentVolumeClaims, "v-2");
     await world.api.delete(resources.persistentVolumeClaims, { namespace: scene.namespace, name: "v-2" });
     await scene.node.killPod("v-2");
