@@ -26,6 +26,9 @@ Running it again is safe: what runs is left alone. \`npm stop\` ends it, \`npm s
 CNPG_TS_STATE=FOLDER chooses where the local cluster keeps its state.
 `;
 
+/** As an image's name begins: small letters after the host. */
+const registryPattern = /^[\w.-]+(:\d+)?(\/[a-z0-9._-]+)*\/*$/;
+
 /** Reads the command line of \`npm start\`. */
 export function parseStartOptions(args: readonly string[]): StartOptions {
   const {
@@ -49,6 +52,11 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
   }
   if (registry !== undefined && context === undefined && help !== true) {
     throw new UserError("--registry is for your own cluster: name it with --context. The local one needs no registry.");
+  }
+  if (registry !== undefined && !registryPattern.test(String(registry))) {
+    throw new UserError(
+      `--registry takes HOST[:PORT][/PATH] as in image names, without a scheme, for example registry.example.com/team, not "${registry}".`,
+    );
   }
   return {
     help: help === true,

@@ -9,8 +9,9 @@ import { parseStartOptions, type StartOptions, startHelp } from "./options.ts";
 import { findKubectl } from "./quickstart/find-kubectl.ts";
 import { buildImages, loadImages, pushImages } from "./quickstart/images.ts";
 import { runMainJob } from "./quickstart/main-job.ts";
+import { quickstart as example } from "./quickstart/names.ts";
 import { reportToStderr as report } from "./terminal/progress.ts";
-import { runMain, UserError } from "./terminal/user-error.ts";
+import { runMain } from "./terminal/user-error.ts";
 import { ensureTools, toolPath } from "./tools/build.ts";
 import { goTools } from "./tools/catalogue.ts";
 
@@ -39,16 +40,33 @@ async function useLocalCluster(options: StartOptions): Promise<void> {
     const access = [`export KUBECONFIG=${folders.kubeconfig}`, `export PATH=${dirname(toolPath("kubectl"))}:$PATH`];
     const { s3 } = readInfo(folders);
     const archive = s3 ? { archive: { ...s3, endpoint: s3.endpointInCluster } } : {};
-    await runMainJob(kubectl, loaded, { quickstart: options.quickstart, access, ...archive }, report);
+    const end = [
+      "npm stop                                               # end it; npm start brings it back with its data",
+    ];
+    const words = { access, kubectl: "kubectl", end };
+    await runMainJob(kubectl, loaded, { quickstart: options.quickstart, ...words, ...archive }, report);
   });
 }
 
 async function useOwnCluster({ registry = "", quickstart }: StartOptions, context: string): Promise<void> {
   // Loaded only here: it is slow to load, and nothing else of this program needs it.
-  (await import("./own-context.ts")).checkContext(context);
-  const kubectl = createKubectl([`--context=${context}`], await findKubectl(report));
-  const { code, stderr } = await kubectl.try(["version"]);
-  if (code !== 0) throw new UserError(`Context ${context} can't be used: ${stderr.trim().split("\n").at(-1)}`);
-  const images = await pushImages(await buildImages(report), registry, report);
-  await runMainJob(kubectl, images, { quickstart, access: [`kubectl config use-context ${context}`] }, report);
+  const { asCurrentContext, checkContext, checkOwnCluster } = await import("./own-context.ts");
+  checkContext(context);
+  await asCurrentContext(context, async (env) => {
+    const kubectl = createKubectl([`--context=${context}`], await findKubectl(report, env), env);
+    // Before minutes are spent on images.
+    await checkOwnCluster(kubectl, context);
+    const images = await pushImages(await buildImages(report), registry, report);
+    await runMainJob(kubectl, images, { quickstart, ...ownWords(context) }, report);
+  });
+}
+
+/** How the user talks to the cluster at hand, and ends what was started. */
+function ownWords(context: string) {
+  const kubectl = `kubectl --context ${context}`;
+  return {
+    access: [],
+    kubectl,
+    end: [`${kubectl} -n ${example.namespace} delete cluster ${example.name}   # end it; its data goes too`],
+  };
 }

@@ -11,9 +11,13 @@ export interface Kubectl {
   json<T>(args: readonly string[]): Promise<T>;
 }
 
-/** A kubectl with fixed arguments that choose the cluster, such as `--kubeconfig=FILE`. */
-export function createKubectl(clusterArguments: readonly string[], command: string = toolPath("kubectl")): Kubectl {
-  const options = (input?: string) => (input === undefined ? {} : { input });
+/** A kubectl with fixed arguments, and additions to the environment, that choose the cluster, such as `--kubeconfig=FILE`. */
+export function createKubectl(
+  clusterArguments: readonly string[],
+  command: string = toolPath("kubectl"),
+  env: Record<string, string> = {},
+): Kubectl {
+  const options = (input?: string) => (input === undefined ? { env } : { env, input });
   return {
     run: (args, input) => run(command, [...clusterArguments, ...args], options(input)),
     try: (args, input) => tryRun(command, [...clusterArguments, ...args], options(input)),

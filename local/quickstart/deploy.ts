@@ -48,8 +48,19 @@ export async function waitRolledOut(
 /** Server-side apply: also for objects whose text is too long for the annotation of a client-side one. */
 export async function apply(kubectl: Kubectl, manifests: readonly Manifest[]): Promise<void> {
   if (manifests.length === 0) return;
-  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests });
-  await kubectl.run(["apply", "--server-side", "--force-conflicts", "--field-manager=cnpg-ts-local", "-f", "-"], list);
+  await kubectl.run(applyArguments, listOf(manifests));
+}
+
+/** Who the API server remembers as the author of what is applied here. */
+export const fieldManager = "cnpg-ts-local";
+
+/** kubectl's arguments that apply the objects on standard input. */
+export const applyArguments: readonly string[] =
+  `apply --server-side --force-conflicts --field-manager=${fieldManager} -f -`.split(" ");
+
+/** Objects as one text for kubectl. */
+export function listOf(manifests: readonly Manifest[]): string {
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests });
 }
 
 /** Whether every pod of the Deployment is of its newest version and available. */

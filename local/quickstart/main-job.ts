@@ -7,7 +7,7 @@ import { type ArchiveStore, deployPlugin, renderRecoveryWindow, takeFirstBackup,
 import { apply, deployOperator } from "./deploy.ts";
 import { type DeployedImage, parseManifests, useImages } from "./manifests.ts";
 import { quickstart } from "./names.ts";
-import { renderNextSteps } from "./next-steps.ts";
+import { type ClosingWords, renderNextSteps } from "./next-steps.ts";
 import { readReplication, renderStatus } from "./status-table.ts";
 import { waitHealthy } from "./wait-healthy.ts";
 
@@ -15,14 +15,14 @@ import { waitHealthy } from "./wait-healthy.ts";
 export async function runMainJob(
   kubectl: Kubectl,
   images: readonly DeployedImage[],
-  options: { quickstart: boolean; access: readonly string[]; archive?: ArchiveStore },
+  options: ClosingWords & { quickstart: boolean; archive?: ArchiveStore },
   report: Report,
 ): Promise<void> {
   await deployOperator(kubectl, read("operator", images), report);
   await deployPlugin(kubectl, read("barman-cloud-plugin", images), report);
   if (!options.quickstart) {
-    for (const line of ["", "The operator runs. Talk to it with:", ...options.access.map((each) => `  ${each}`)])
-      report(line);
+    const how = [...options.access, `${options.kubectl} get clusters --all-namespaces`];
+    for (const line of ["", "The operator runs. Talk to it with:", ...how.map((each) => `  ${each}`)]) report(line);
     return;
   }
   const { archive } = options;
@@ -35,7 +35,7 @@ export async function runMainJob(
   for (const line of renderStatus(cluster, pods, replication)) report(line);
   if (archive) for (const line of await renderRecoveryWindow(kubectl, archive)) report(line);
   report("");
-  for (const line of renderNextSteps(cluster, pods, options.access)) report(line);
+  for (const line of renderNextSteps(cluster, pods, options)) report(line);
 }
 
 function read(name: string, images: readonly DeployedImage[]) {

@@ -26,6 +26,8 @@ describe("options of npm start", () => {
   it.each([
     [["--context", "prod"], /--registry/],
     [["--registry", "host"], /--context/],
+    [["--context", "prod", "--registry", ""], /HOST\[:PORT\]\[\/PATH\]/],
+    [["--context", "prod", "--registry", "https://host/team"], /without a scheme.*https:\/\/host\/team/],
     [["--contxt", "prod"], /--contxt.*--help/],
     [["--nodes", "0"], /1 to 9, not 0/],
     [["--nodes=many"], /1 to 9, not many/],

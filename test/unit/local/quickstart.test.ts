@@ -125,8 +125,11 @@ describe("the closing words", () => {
   });
 
   it("offer a switchover to a standby, as the command line plugin asks for it", () => {
-    const text = renderNextSteps(cluster, pods, ["export KUBECONFIG=/k"]).join("\n");
+    const words = { access: ["export KUBECONFIG=/k"], kubectl: "kubectl --context mine", end: ["npm stop   # end it"] };
+    const text = renderNextSteps(cluster, pods, words).join("\n");
     expect(text).toContain("export KUBECONFIG=/k");
+    expect(text).toMatch(/^ {2}npm stop {3}# end it$/m);
+    expect(text.match(/^ {2}kubectl (?!--context mine -n default )/gm)).toBeNull();
     expect(text).toContain('"targetPrimary":"quickstart-2","phase":"Switchover in progress"');
     expect(text).toContain("delete pod quickstart-1");
     expect(text).toContain('{"spec":{"instances":3}}');
