@@ -313,4 +313,29 @@ describe("a rollout", () => {
     await expect.poll(async () => (await replaced()).length, { timeout: 30_000 }).toBe(3);
     await scene.waitHealthy("d", 3);
   });
+
+  it("pauses between clusters, whichever comes first", async () => {
+    scene = await openScene(world);
+    const slow = { CLUSTERS_ROLLOUT_DELAY: "3600" };
+    start(slow);
+    const clusters = ["g", "h"];
+    for (const name of clusters) await scene.create(name, { instances: 1 });
+    for (const name of clusters) await scene.waitHealthy(name, 1);
+    const before = { ...(await uids("g")), ...(await uids("h")) };
+    const replaced = async () => {
+      const now = { ...(await uids("g")), ...(await uids("h")) };
+      return Object.keys(now).filter((name) => now[name] !== before[name]);
+    };
+    for (const name of clusters) await scene.patchSpec(name, { imageName: image });
+    await expect.poll(async () => (await replaced()).length, { timeout: 30_000 }).toBe(1);
+    const [first = ""] = await replaced();
+    const other = first.startsWith("g") ? "h" : "g";
+    await scene.waitStatus(other, "the pause", (it) => it.phase === phases.upgradeDelayed);
+    await scene.waitHealthy(first.slice(0, 1), 1);
+    expect(await replaced()).toEqual([first]);
+    await operator.stop();
+    start();
+    await expect.poll(async () => (await replaced()).length, { timeout: 30_000 }).toBe(2);
+    for (const name of clusters) await scene.waitHealthy(name, 1);
+  });
 });
