@@ -6,7 +6,6 @@ import { rankRestoreCandidates } from "../barman/wal-names.ts";
 import type { BulkFiles } from "../ports/bulk-files.ts";
 import { listAll, type ObjectBody, type ObjectStore, ObjectStoreError } from "../ports/object-store.ts";
 import { CorruptStreamError, decompress } from "../store/codecs.ts";
-import { evenChunks } from "./even-chunks.ts";
 
 export interface DownloadDeps {
   store: ObjectStore;
@@ -38,7 +37,7 @@ export async function downloadWal(
   if (!found) return undefined;
   const { key, compression, body } = found;
   try {
-    const bytes = await deps.bulk.write(path, checked(name, decompress(evenChunks(body.chunks), compression)));
+    const bytes = await deps.bulk.write(path, checked(name, decompress(body.chunks, compression)));
     return { key, bytes, compression };
   } finally {
     body.cancel();

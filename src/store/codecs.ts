@@ -7,6 +7,7 @@ import { bzip2Decompress } from "./bzip2-decompress.ts";
 import { gunzipPieces } from "./gzip-pieces.ts";
 import { gzipStream } from "./gzip-stream.ts";
 import { lz4Compress, lz4Decompress } from "./lz4-frame.ts";
+import { gatherParts } from "./parts.ts";
 import { snappyCompress, snappyDecompress } from "./snappy-frame.ts";
 import { xzCompress } from "./xz/xz-compress.ts";
 import { xzDecompress } from "./xz/xz-decompress.ts";
@@ -14,6 +15,8 @@ import { xzDecompress } from "./xz/xz-decompress.ts";
 const gzip = promisify(gzipCallback);
 /** Few, large outputs: each one is a turn of the event loop. */
 const outputBytes = 1 << 20;
+/** What native decoders and files are given at once: each time is a turn through the thread pool, and sockets give a quarter. */
+const inputBytes = 256 * 1024;
 /** Pieces decompressed at once, where a stream is made of pieces: one thread of the pool is left to the files. */
 const gunzipParallel = 3;
 
@@ -73,13 +76,15 @@ export function decompress(
 ): AsyncIterable<Uint8Array> {
   switch (compression) {
     case undefined:
-      return source;
+      return gatherParts(source, inputBytes);
     case "gzip":
       return guarded(source, (bytes) =>
-        gunzipPieces(bytes, gunzipParallel, (whole) => through(whole, createGunzip({ chunkSize: outputBytes }))),
+        gunzipPieces(bytes, gunzipParallel, (whole) =>
+          through(gatherParts(whole, inputBytes), createGunzip({ chunkSize: outputBytes })),
+        ),
       );
     case "zstd":
-      return through(source, createZstdDecompress({ chunkSize: outputBytes }));
+      return through(gatherParts(source, inputBytes), createZstdDecompress({ chunkSize: outputBytes }));
     case "bzip2":
       return guarded(source, bzip2Decompress);
     case "lz4":

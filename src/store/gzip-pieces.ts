@@ -103,7 +103,8 @@ class PieceReader {
       this.#trailer = next.value;
       return false;
     }
-    this.#queue.push({ bytes: next.value, inflated: inflate(next.value, this.#pieceBytes) });
+    const bytes = next.value.subarray(0, -lastBlock.length);
+    this.#queue.push({ bytes, inflated: inflate(next.value, this.#pieceBytes) });
     return true;
   }
 
@@ -143,7 +144,7 @@ class PieceReader {
   }
 }
 
-/** Yields the bytes up to each mark, the mark included; returns what follows the last one. */
+/** Yields the bytes up to each mark, the mark included, and behind them an empty last block; returns what follows the last mark. */
 async function* cutAtMarks(source: AsyncIterable<Uint8Array>, pieceBytes: number): AsyncGenerator<Uint8Array, Buffer> {
   // Bytes that do not compress are stored, with a few more for each block.
   const held = Buffer.allocUnsafeSlow(pieceBytes + (pieceBytes >>> 6) + 1024);
@@ -165,7 +166,10 @@ async function* cutAtMarks(source: AsyncIterable<Uint8Array>, pieceBytes: number
           break;
         }
         const cut = found + mark.length;
-        yield Uint8Array.prototype.slice.call(held, 0, cut);
+        const closed = Buffer.allocUnsafeSlow(cut + lastBlock.length);
+        held.copy(closed, 0, 0, cut);
+        closed.set(lastBlock, cut);
+        yield closed;
         held.copyWithin(0, cut, filled);
         filled -= cut;
         scanned = 0;
@@ -175,10 +179,10 @@ async function* cutAtMarks(source: AsyncIterable<Uint8Array>, pieceBytes: number
   return Buffer.from(held.subarray(0, filled));
 }
 
-/** `undefined` when the bytes are no whole piece. */
+/** `undefined` when what ends with the last block is no whole piece. */
 async function inflate(bytes: Uint8Array, pieceBytes: number): Promise<Uint8Array | undefined> {
   try {
-    return await inflateRaw(Buffer.concat([bytes, lastBlock]), {
+    return await inflateRaw(bytes, {
       chunkSize: pieceBytes + 64,
       maxOutputLength: pieceBytes,
     });

@@ -6,7 +6,6 @@ import type { CatalogBackup } from "../../barman/catalog.ts";
 import { controlFilePath } from "../../barman/copy-rules.ts";
 import { serverKeys } from "../../barman/object-keys.ts";
 import { decompress } from "../../store/codecs.ts";
-import { evenChunks } from "../even-chunks.ts";
 import { Lanes } from "../lanes.ts";
 import { readAhead } from "../read-ahead.ts";
 import { type BackupArchive, listArchives } from "./backup-archives.ts";
@@ -18,10 +17,10 @@ import { resumableBody } from "./resumable-body.ts";
 import { claimFolder, emptyFolder, syncTree } from "./target-folders.ts";
 import type { BaseRestoreDeps, BaseRestoreRequest, BaseRestoreResult } from "./types.ts";
 
-/** Chunks that wait for the codec; those of a download have a quarter of a megabyte. */
-const downloadedAhead = 12;
+/** Chunks that wait for the codec; those of a socket have 64 KiB. */
+const downloadedAhead = 32;
 /** Chunks that wait to be written; those of a codec have a megabyte at most. */
-const decompressedAhead = 3;
+const decompressedAhead = 2;
 
 /** Restores a base backup into empty folders. After a failure they are empty again; every failure is a `BaseError`. */
 export async function restoreBaseBackup(
@@ -125,7 +124,7 @@ class BaseRestore {
     const body = resumableBody(archive, { store, clock, logger, signal: this.#signal });
     try {
       // The store sends, the codec works and the files are written at the same time.
-      const compressed = readAhead(evenChunks(body), downloadedAhead);
+      const compressed = readAhead(body, downloadedAhead);
       await extractor.extract(readAhead(decompress(compressed, archive.compression), decompressedAhead));
     } catch (error) {
       throw BaseError.from(`${store.location}/${archive.key}`, error, this.#signal);

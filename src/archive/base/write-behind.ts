@@ -1,7 +1,7 @@
 import type { TreeSink } from "../../ports/tree-files.ts";
 
 /** Bytes that wait to be written at most, beside one chunk. */
-const mostBytes = 8 * 1024 * 1024;
+const mostBytes = 4 * 1024 * 1024;
 /** Files that are not closed yet at most: most of a cluster's files are small, and each costs several turns of its own. */
 const mostFiles = 8;
 /** Bytes of a file after which the disk is set to work, so that syncing in the end finds little left. */

@@ -49,7 +49,7 @@ test("the reader waits when too many bytes are under way", async () => {
   const writes = new WriteBehind();
   let taken = 0;
   async function* counted() {
-    for await (const chunk of chunks(6, 4 << 20)) {
+    for await (const chunk of chunks(6, 2 << 20)) {
       taken += 1;
       yield chunk;
     }
