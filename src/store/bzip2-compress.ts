@@ -118,14 +118,14 @@ function moveToFront(last: Uint8Array, used: readonly number[]): Uint16Array {
     zeros = 0;
   };
   for (const byte of last) {
-    let place = 0;
-    while (list[place] !== byte) place++;
-    if (place === 0) {
+    if (list[0] === byte) {
       zeros += 1;
       continue;
     }
-    putZeros();
-    list.copyWithin(1, 0, place);
+    if (zeros > 0) putZeros();
+    let place = 1;
+    while (list[place] !== byte) place++;
+    for (let at = place; at > 0; at--) list[at] = list[at - 1] as number;
     list[0] = byte;
     out[to++] = place + 1;
   }
@@ -215,7 +215,8 @@ function codesOf(lengths: readonly number[]): number[] {
 }
 
 class BitWriter {
-  #bytes: number[] = [];
+  #bytes = new Uint8Array(2 * blockBytes);
+  #filled = 0;
   #held = 0;
   #heldBits = 0;
 
@@ -223,7 +224,11 @@ class BitWriter {
   put(count: number, value: number): void {
     this.#held = (this.#held << count) | value;
     this.#heldBits += count;
-    for (; this.#heldBits >= 8; this.#heldBits -= 8) this.#bytes.push((this.#held >>> (this.#heldBits - 8)) & 0xff);
+    if (this.#filled + 4 > this.#bytes.length) this.#grow();
+    while (this.#heldBits >= 8) {
+      this.#heldBits -= 8;
+      this.#bytes[this.#filled++] = this.#held >>> this.#heldBits;
+    }
   }
 
   put32(value: number): void {
@@ -236,8 +241,14 @@ class BitWriter {
   }
 
   drain(): Uint8Array {
-    const ready = Uint8Array.from(this.#bytes);
-    this.#bytes = [];
+    const ready = this.#bytes.slice(0, this.#filled);
+    this.#filled = 0;
     return ready;
+  }
+
+  #grow(): void {
+    const larger = new Uint8Array(2 * this.#bytes.length);
+    larger.set(this.#bytes);
+    this.#bytes = larger;
   }
 }

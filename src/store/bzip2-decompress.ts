@@ -3,6 +3,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { blockMark, combineCrc, crcStep, endMark, groupSymbols } from "./bzip2-tables.ts";
 
 const mostCodeBits = 20;
+/** Codes of so many bits at most are found by one look into a table. */
+const shortBits = 10;
 const runSymbols = 2;
 
 /** Decompresses all streams of a source. */
@@ -92,6 +94,8 @@ class Code {
   readonly limits = new Int32Array(mostCodeBits + 2);
   readonly bases = new Int32Array(mostCodeBits + 2);
   readonly permuted: number[];
+  /** By the next bits: length and symbol of the short codes, 0 for the others. */
+  readonly #short = new Uint16Array(1 << shortBits);
 
   constructor(lengths: readonly number[]) {
     this.permuted = lengths
@@ -105,11 +109,25 @@ class Code {
       code += count;
       index += count;
       this.limits[length] = code;
+      if (length <= shortBits) this.#noteShort(length, code - count, code);
       code <<= 1;
     }
   }
 
+  #noteShort(length: number, first: number, end: number): void {
+    const each = 1 << (shortBits - length);
+    for (let value = first; value < end; value++) {
+      const symbol = this.permuted[value + (this.bases[length] as number)] ?? 0;
+      this.#short.fill((length << 9) | symbol, value * each, (value + 1) * each);
+    }
+  }
+
   read(bits: BitReader): number {
+    const known = this.#short[bits.peek(shortBits)] as number;
+    if (known !== 0) {
+      bits.take(known >>> 9);
+      return known & 511;
+    }
     let value = 0;
     for (let length = 1; length <= mostCodeBits; length++) {
       value = (value << 1) | bits.take(1);
@@ -134,7 +152,8 @@ function readSymbols(
   let weight = 1;
   const put = (byte: number, times: number) => {
     if (filled + times > most) throw new Error("a bzip2 block is damaged");
-    values.fill(byte, filled, filled + times);
+    if (times === 1) values[filled] = byte;
+    else values.fill(byte, filled, filled + times);
     filled += times;
     counts[byte] = (counts[byte] as number) + times;
   };
@@ -152,8 +171,9 @@ function readSymbols(
     run = 0;
     weight = 1;
     if (symbol === end) return { values: values.subarray(0, filled), counts };
-    const [byte = 0] = used.splice(symbol - 1, 1);
-    used.unshift(byte);
+    const byte = used[symbol - 1] as number;
+    for (let at = symbol - 1; at > 0; at--) used[at] = used[at - 1] as number;
+    used[0] = byte;
     put(byte, 1);
   }
 }
@@ -245,6 +265,7 @@ class BitReader {
   }
 
   async fill(bytes: number, { orLess = false } = {}): Promise<void> {
+    this.#giveBack();
     const parts = [this.#data.subarray(this.#at)];
     let size = parts[0]?.length ?? 0;
     if (size >= bytes) return;
@@ -272,11 +293,27 @@ class BitReader {
     return (this.#held >>> this.#heldBits) & ((1 << count) - 1);
   }
 
+  /** The next bits without taking them; zeros behind the end. */
+  peek(count: number): number {
+    while (this.#heldBits < count && this.#at < this.#data.length) {
+      this.#held = ((this.#held & 0xff_ffff) << 8) | (this.#data[this.#at++] as number);
+      this.#heldBits += 8;
+    }
+    if (this.#heldBits >= count) return (this.#held >>> (this.#heldBits - count)) & ((1 << count) - 1);
+    return (this.#held << (count - this.#heldBits)) & ((1 << count) - 1);
+  }
+
   alignToByte(): void {
-    this.#heldBits -= this.#heldBits % 8;
-    // Whole bytes that were taken too early go back.
-    this.#at -= this.#heldBits / 8;
+    this.#giveBack();
     this.#heldBits = 0;
+  }
+
+  /** Whole bytes that were taken too early. */
+  #giveBack(): void {
+    const bytes = this.#heldBits >>> 3;
+    this.#at -= bytes;
+    this.#heldBits -= 8 * bytes;
+    this.#held >>>= 8 * bytes;
   }
 
   async close(): Promise<void> {

@@ -68,14 +68,17 @@ function sortByClass(
 function renumber(order: Int32Array, classes: Int32Array, next: Int32Array, length: number): number {
   const size = order.length;
   let number = 0;
-  for (let place = 0; place < size; place++) {
+  let before = order[0] as number;
+  next[before] = 0;
+  for (let place = 1; place < size; place++) {
     const start = order[place] as number;
-    if (place > 0) {
-      const before = order[place - 1] as number;
-      const [a, b] = [(before + length) % size, (start + length) % size];
-      if (classes[before] !== classes[start] || (length > 0 && classes[a] !== classes[b])) number++;
+    if (classes[before] !== classes[start]) number++;
+    else if (length > 0) {
+      const [a, b] = [before + length, start + length];
+      if (classes[a < size ? a : a - size] !== classes[b < size ? b : b - size]) number++;
     }
     next[start] = number;
+    before = start;
   }
   return number + 1;
 }
