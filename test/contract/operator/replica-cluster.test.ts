@@ -3,7 +3,15 @@ import { replicaConditions, replicaConditionTexts } from "../../../src/api/repli
 import { resources } from "../../../src/kube/resources.ts";
 import { parsePromotionToken } from "../../../src/postgres/promotion-token.ts";
 import type { FakeInstance } from "./fake-instance.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import {
+  endedPasses,
+  openScene,
+  type RunningOperator,
+  type Scene,
+  startOperator,
+  startWorld,
+  type World,
+} from "./world.ts";
 
 let world: World;
 let scene: Scene;
@@ -187,5 +195,25 @@ describe("a replica cluster", () => {
     await scene.node.setReady(`${c}-1`, false);
     const { status } = await scene.waitStatus(c, "a successor", (it) => it.targetPrimary === `${c}-2`);
     expect(status?.phaseReason).toBe(`Failing over to ${c}-2`);
+    const told = async () =>
+      (await scene.events())
+        .filter((it) => it.involvedObject.name === c && it.reason === "FailingOver")
+        .map((it) => it.message);
+    await expect
+      .poll(told, { timeout: 20_000 })
+      .toEqual([`Current target primary isn't healthy, failing over from ${c}-1 to ${c}-2`]);
+  });
+
+  it("keeps a designated primary that answers, although it is not ready", async () => {
+    await scene.patchSpec(c, { replica: { enabled: false, source: "origin" } });
+    instance(1).override = { isPrimary: false };
+    await scene.patchSpec(c, { replica: { enabled: true, source: "origin" } });
+    await scene.waitHealthy(c, 2);
+    await scene.node.setReady(`${c}-1`, false);
+    await scene.waitStatus(c, "the unready one", (it) => it.readyInstances === 1);
+    const passes = endedPasses(operator, c).length;
+    await scene.annotate(c, { "cnpg.io/reloadedAt": "now" });
+    await expect.poll(() => endedPasses(operator, c).length, { timeout: 20_000 }).toBeGreaterThan(passes + 1);
+    expect((await scene.cluster(c)).status?.targetPrimary).toBe(`${c}-1`);
   });
 });
