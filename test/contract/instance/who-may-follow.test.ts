@@ -63,7 +63,9 @@ test("a record that was made anew is written again", async () => {
 test("after a switchover and back the record is always of the primary that is", async () => {
   await lab.patchStatus({ targetPrimary: "lab-2" });
   await until("lab-2 is primary", async () => (await lab.cluster()).status?.currentPrimary === "lab-2");
-  expect(denial(await record(), "lab-2", "lab-1") ?? "allowed by its own record").toMatch(/of lab-1|own record|not set/);
+  expect(denial(await record(), "lab-2", "lab-1") ?? "allowed by its own record").toMatch(
+    /of lab-1|own record|not set/,
+  );
   lab.route(two);
   await recordOf("lab-2", "lab-1");
   await one.ready(60_000);
