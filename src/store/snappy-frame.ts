@@ -141,8 +141,8 @@ function decompressBlock(data: Uint8Array, output: BlockOutput): void {
   let to = begin;
   const number = (bytes: number) => {
     let value = 0;
-    for (let index = 0; index < bytes; index++) value += (data[at++] ?? 0) * 2 ** (8 * index);
-    return value;
+    for (let index = 0; index < bytes; index++) value |= (data[at++] ?? 0) << (8 * index);
+    return value >>> 0;
   };
   while (at < data.length) {
     const tag = data[at++] as number;
