@@ -1,10 +1,9 @@
 import { emptyVolume, fillVolume, freezeVolume, killVolume, thawVolume } from "../../local/cluster/volume-faults.ts";
 import { phases } from "../../src/api/phases.ts";
-import { kubectl } from "../e2e/support/kubectl.ts";
 import { volumeHandle } from "../e2e/support/volumes.ts";
 import { waitFor } from "../e2e/support/wait.ts";
 import type { Fault, Scene } from "./fault.ts";
-import { inInstance } from "./in-instance.ts";
+import { inInstance, renewPod } from "./in-instance.ts";
 
 const handle = ({ cluster, primary }: Scene) => volumeHandle(cluster.namespace, primary.name);
 
@@ -32,7 +31,7 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
     scene: "loop",
     make: async (scene) => {
       await killVolume(await handle(scene));
-      return () => kubectl(["delete", "pod", scene.primary.name, "-n", scene.cluster.namespace, "--wait=false"]);
+      return () => renewPod(scene.cluster.namespace, scene.primary.name);
     },
   },
   "disk-hung": {

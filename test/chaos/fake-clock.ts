@@ -5,7 +5,7 @@ import type { PlacedInstance, Scene } from "./fault.ts";
 import { inInstance } from "./in-instance.ts";
 
 // PostgreSQL's programs and the carried node are linked dynamically and so take their time from Debian's libfaketime. The
-// launcher is static and keeps the machine's clock; it only reads the one since boot. LD_PRELOAD would not do: the launcher
+// launcher is static and keeps the machine's clock, but decides by the one since boot. LD_PRELOAD would not do: the launcher
 // keeps it from the runtime. So a list of libraries that every loader looks at is mounted over the pod's.
 
 /** ConfigMap with the library and the list that names it. */

@@ -10,3 +10,8 @@ export function inInstance({ cluster }: Scene, { name }: PlacedInstance, script:
 export function deleteByForce(namespace: string, ...which: readonly string[]): Promise<string> {
   return kubectl(["delete", "pod", "-n", namespace, ...which, "--force", "--grace-period=0"]);
 }
+
+/** Has a pod made anew in order; it may have been given up meanwhile. */
+export function renewPod(namespace: string, name: string): Promise<string> {
+  return kubectl(["delete", "pod", name, "-n", namespace, "--wait=false", "--ignore-not-found"]);
+}

@@ -1,9 +1,8 @@
 import { killVolume } from "../../local/cluster/volume-faults.ts";
-import { kubectl } from "../e2e/support/kubectl.ts";
 import { volumeHandle } from "../e2e/support/volumes.ts";
 import { freezeContainer } from "./container-freezer.ts";
 import { type Fault, nothing, type PlacedInstance, type Scene } from "./fault.ts";
-import { deleteByForce } from "./in-instance.ts";
+import { deleteByForce, renewPod } from "./in-instance.ts";
 
 /** Faults of standbys, which a primary goes on without as far as its synchronous replication lets it. */
 export const standbyFaults: Readonly<Record<string, Fault>> = {
@@ -36,7 +35,7 @@ export const standbyFaults: Readonly<Record<string, Fault>> = {
       const { namespace } = scene.cluster;
       const { name } = firstStandby(scene);
       await killVolume(await volumeHandle(namespace, name));
-      return () => kubectl(["delete", "pod", name, "-n", namespace, "--wait=false"]);
+      return () => renewPod(namespace, name);
     },
   },
 };
