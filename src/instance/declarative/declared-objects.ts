@@ -58,8 +58,9 @@ export class DeclaredObjects {
   async #pass(cluster: Cluster, signal: AbortSignal): Promise<void> {
     const { clock, logger, settings } = this.#context;
     for (const { kind, store } of this.#kinds) {
-      const all = store.list(settings.namespace).filter(({ spec }) => spec.cluster.name === settings.clusterName);
-      for (const object of all) {
+      const known = () =>
+        store.list(settings.namespace).filter(({ spec }) => spec.cluster.name === settings.clusterName);
+      for (const object of known()) {
         const { uid = "", generation, deletionTimestamp } = object.metadata;
         const seen = JSON.stringify([
           generation,
@@ -71,7 +72,8 @@ export class DeclaredObjects {
         if (rest?.seen === seen && clock.monotonicMs() < rest.untilMs) continue;
         let pauseMs = restMs;
         try {
-          pauseMs = await this.#reconcile(kind, object, all, cluster, signal);
+          // Of two for one name that were made at once the second must see that the first has just won.
+          pauseMs = await this.#reconcile(kind, store, { object, all: known() }, cluster, signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isKubeError(error, "conflict") || deletionTimestamp) pauseMs = retryMs;
@@ -89,8 +91,8 @@ export class DeclaredObjects {
   /** Gives how long the object may rest now. */
   async #reconcile(
     kind: DeclaredKind,
-    object: Declared,
-    all: readonly Declared[],
+    store: RunnableStore<Declared>,
+    { object, all }: { object: Declared; all: readonly Declared[] },
     cluster: Cluster,
     signal: AbortSignal,
   ): Promise<number> {
@@ -116,8 +118,8 @@ export class DeclaredObjects {
       outdated: kind.isRenewed ? !kind.isRenewed(object) : false,
       refusal: kind.refusal?.(object, cluster),
     });
-    const report = (fields: object) =>
-      patchStatus(
+    const report = async (fields: object) => {
+      const written = await patchStatus(
         kube,
         kind.type,
         key,
@@ -127,6 +129,8 @@ export class DeclaredObjects {
         },
         { signal },
       );
+      store.observeWrite(written);
+    };
     switch (decision.kind) {
       case "nothing":
         return restMs;

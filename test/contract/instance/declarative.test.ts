@@ -52,6 +52,25 @@ test("a bad database holds up neither another one with its schemas nor a publica
   expect(message).toBe('while creating database "bad": ERROR: role "nobody" does not exist (SQLSTATE 42704)');
 });
 
+test("of two databases of one name that are made at once one wins, and the other's removal drops nothing", async () => {
+  const twin = { name: "twin", owner: "app", databaseReclaimPolicy: "delete" };
+  await lab.apply(object("Database", "twin-a", twin), object("Database", "twin-b", twin));
+  const states = async () => ({ a: await declared("databases", "twin-a"), b: await declared("databases", "twin-b") });
+  const { a, b } = await until(
+    "both dealt with",
+    async () => {
+      const read = await states();
+      return read.a.applied !== undefined && read.b.applied !== undefined && read;
+    },
+    limitMs,
+  );
+  const [loser, winner] = a.applied ? ["twin-b", "twin-a"] : ["twin-a", "twin-b"];
+  expect([a, b].filter((status) => status.applied)).toHaveLength(1);
+  expect((a.applied ? b : a).message).toBe(`"twin" is already managed by object "${winner}"`);
+  await kubectl("delete", "database", loser, "--timeout=30s");
+  expect(one.psql("SELECT count(*) FROM pg_database WHERE datname = 'twin'")).toBe("1");
+});
+
 test("extension, foreign data wrapper and server of a database are made, changed and dropped in the right order", async () => {
   const spec = (ensure: "present" | "absent", port: string) => ({
     name: "far",
