@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define BACKLOG_MAX (4u << 20)
+#define NOTE_MAX (32u << 10)
 
 void channel_close(void)
 {
@@ -88,7 +89,8 @@ static void answer_hello(void)
 	if (s.term_deaths < TERM_DEATHS)
 		s.own_stop_at = 0;
 	const char *term = s.term == SIGTERM ? "TERM" : s.term == SIGINT ? "INT" : "";
-	answer(8, (const char *const[]){"hello", "1", pid, term, spill, dropped, left, s.killed ? s.killed : ""});
+	answer(9, (const char *const[]){"hello", "1", pid, term, spill, dropped, left, s.killed ? s.killed : "",
+					s.note ? s.note : ""});
 	report_send();
 }
 
@@ -126,13 +128,27 @@ static void deadline_request(const char *text)
 	deadline_arm(ms ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + ms * 1000000 : 0);
 }
 
+/* Fields: verb, id, text. Only a note that is kept is answered. */
+static void keep_note(const struct frame *f)
+{
+	const char *text = f->count > 2 ? f->field[2] : "";
+	char *copy = strlen(text) <= NOTE_MAX ? strdup(text) : NULL;
+	/* An older note must not stand for this one. */
+	free(s.note);
+	s.note = copy;
+	if (copy)
+		answer(2, (const char *const[]){"kept", f->count > 1 ? f->field[1] : ""});
+	else
+		log_msg("error", "a note of %zu bytes for the next runtime cannot be kept", strlen(text));
+}
+
 static void upgrade(const char *staged)
 {
 	char error[PATH_MAX + 200], undo[PATH_MAX + 200];
 	struct handover h = {.lock_fd = s.with->lock_fd, .runtime = s.runtime, .postmaster = s.postmaster,
 			     .postmaster_ever = s.postmaster_ever, .term = s.term, .deadline_ns = s.deadline_ns,
 			     .exit_pid = s.report.sent ? 0 : s.report.pid, .exit_code = s.report.code,
-			     .exit_signal = s.report.signal, .dropped = spill_dropped()};
+			     .exit_signal = s.report.signal, .dropped = spill_dropped(), .note = s.note};
 	if (s.spiller || s.spawn.fd >= 0 || s.ending || s.own_stop)
 		snprintf(error, sizeof error, "not now: send drain-stop and wait for its answer and for that of spawn");
 	else if (!upgrade_swap(staged, error, sizeof error)) {
@@ -157,6 +173,8 @@ static void handle(const struct frame *f)
 		spawn(f);
 	else if (!strcmp(verb, "deadline"))
 		deadline_request(first);
+	else if (!strcmp(verb, "keep"))
+		keep_note(f);
 	else if (!strcmp(verb, "probe"))
 		probe_request(f);
 	else if (!strcmp(verb, "upgrade"))

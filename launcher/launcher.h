@@ -95,6 +95,7 @@ struct handover {
 	int exit_pid, exit_code, exit_signal; /* report nobody has read yet; pid 0 = none */
 	int64_t deadline_ns;                  /* boot clock, 0 = none */
 	uint64_t dropped;
+	char *note; /* NULL = none */
 };
 int upgrade_swap(const char *staged, char *error, size_t size);
 int upgrade_exec(const struct handover *h, char **argv, char *error, size_t size);

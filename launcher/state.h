@@ -42,6 +42,8 @@ struct state {
 	int64_t deadline_ns;
 	const char *killed; /* why every process was killed since the last start of a postmaster, NULL = they were not */
 
+	char *note; /* what a runtime wants the next one to know, NULL = nothing */
+
 	int ending, code;
 	int64_t kill_at;
 };

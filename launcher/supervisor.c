@@ -220,6 +220,7 @@ int supervise(const struct supervise *with)
 		s.leftover = h->runtime;
 		s.leftover_give_up_at = now_ms() + LEFTOVER_GIVE_UP;
 		spill_dropped_set(h->dropped);
+		s.note = h->note;
 		if (h->deadline_ns)
 			deadline_arm(h->deadline_ns);
 		log_msg("info", "took over from the launcher before, postmaster %d", s.postmaster);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define STATE "CNPG_LAUNCHER_STATE"
+#define NOTE "CNPG_LAUNCHER_NOTE"
 
 static int fail(char *error, size_t size, const char *what, const char *path)
 {
@@ -55,13 +56,14 @@ int upgrade_exec(const struct handover *h, char **argv, char *error, size_t size
 	snprintf(state, sizeof state, "1 %d %d %d %d %d %d %d %d %" PRId64 " %" PRIu64 " %d %d %d %d %d", h->lock_fd,
 		 h->runtime, h->postmaster, h->postmaster_ever, h->term, h->exit_pid, h->exit_code, h->exit_signal,
 		 h->deadline_ns, h->dropped, fifo_fd[0], fifo_fd[1], fifo_fd[2], fifo_fd[3], fifo_fd[4]);
-	if (setenv(STATE, state, 1))
+	if (setenv(STATE, state, 1) || (h->note && setenv(NOTE, h->note, 1)))
 		return fail(error, size, "pass the state to", path);
 	keep_over_exec(h, 1);
 	execv(path, argv);
 	fail(error, size, "start", path);
 	keep_over_exec(h, 0);
 	unsetenv(STATE);
+	unsetenv(NOTE);
 	return -1;
 }
 
@@ -76,6 +78,9 @@ int handover_read(struct handover *h)
 		       &h->exit_code, &h->exit_signal, &h->deadline_ns, &h->dropped, &fifo_fd[0], &fifo_fd[1],
 		       &fifo_fd[2], &fifo_fd[3], &fifo_fd[4]);
 	unsetenv(STATE);
+	const char *note = getenv(NOTE);
+	h->note = note ? strdup(note) : NULL;
+	unsetenv(NOTE);
 	if (version == 1 && n == 16)
 		return 1;
 	/* Without it the postmaster would be nobody's: end, and let the kubelet start afresh. */

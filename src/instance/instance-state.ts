@@ -20,6 +20,8 @@ export interface InstanceState {
   isolated: boolean;
   /** Hash of the configuration on disk. Writer: the reconciler. */
   configurationHash: string;
+  /** Where the runtime before this one found its voters. Writer: the start of this one. */
+  rememberedPeers: Readonly<Record<string, { host: string; port: number }>>;
   /** Server certificate and key in use by our own web servers. Writer: the certificate step. */
   serverCertificate: { cert: string; key: string } | undefined;
 }
@@ -35,6 +37,7 @@ export function createInstanceState(): InstanceState {
     stopping: false,
     isolated: false,
     configurationHash: "",
+    rememberedPeers: {},
     serverCertificate: undefined,
   };
 }

@@ -10,6 +10,7 @@ import {
 } from "../plan/instance/lease.ts";
 import type { PromiseAnswer, PromiseRequest } from "../plan/instance/promise.ts";
 import type { ReleaseNotice } from "../plan/instance/release-notice.ts";
+import type { RightNote } from "../plan/instance/right-note.ts";
 import type { PromiseRound, RightState, RightTimings, WriteRight } from "../plan/instance/right-to-write.ts";
 import { isKubeError } from "../ports/kube-api.ts";
 import { Alarm } from "./lease/alarm.ts";
@@ -132,12 +133,14 @@ export class PrimaryLease {
 
   /**
    * A primary was found running: its right came from this pod's lease, which is renewed from here on or found lost.
-   * `deadlineMs` is what the launcher has left; without a deadline nobody else could take the lease.
+   * `deadlineMs` is what the launcher has left; without a deadline nobody else could take the lease. `note` is what the runtime
+   * before kept of its right.
    */
-  adoptPrimary(deadlineMs?: number): void {
+  adoptPrimary(deadlineMs?: number, note?: RightNote): void {
+    if (note) this.#timings ??= note.timings;
     this.#heldBefore = true;
     this.#wanted = true;
-    if (deadlineMs !== undefined) this.#right.adopt(deadlineMs);
+    this.#right.adopt(deadlineMs, note?.ground);
     this.#alarm.wake();
   }
 
@@ -344,7 +347,9 @@ export class PrimaryLease {
     const isClaim = decision.kind === "claim";
     const voters = this.#candidacy.voters(record);
     const transitions = record.transitions + (isClaim ? 1 : 0);
-    this.#right.beginWrite({ startedAt, voters });
+    await this.#right.beginWrite({ startedAt, voters });
+    // It was given up meanwhile, and told of without this write.
+    if (epoch !== this.#epoch) return;
     const now = formatMicroTime(clock.now());
     const renewal = { holder: podName, holderUID: podUid, voters, transitions, durationMs, isClaim, now };
     const limit = AbortSignal.timeout(Math.min(writeLimitMs, renewDeadlineMs / 2));

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createEventSink } from "../kube/event-sink.ts";
+import { parseRightNote } from "../plan/instance/right-note.ts";
 import { findUpgradeObstacle } from "../plan/instance/upgrade-obstacle.ts";
 import type { LogSpill, PostmasterHost } from "../ports/postmaster-host.ts";
 import { BackupMode } from "./backup/backup-mode.ts";
@@ -11,10 +12,11 @@ import { createInstanceContext, waitForCluster } from "./connect.ts";
 import { DeclaredObjects } from "./declarative/declared-objects.ts";
 import { goArch, readExecutableHash, readPodUid } from "./identity.ts";
 import { probedHost } from "./isolation/probed-host.ts";
-import { askForPromise } from "./isolation/promise-client.ts";
+import { addressOf, askForPromise } from "./isolation/promise-client.ts";
 import { answerPromise, takeRelease } from "./isolation/promise-endpoint.ts";
 import { tellRelease } from "./isolation/release-client.ts";
 import { RightKeeper } from "./isolation/right-keeper.ts";
+import { RightMemory } from "./isolation/right-memory.ts";
 import { VolumeWatch } from "./isolation/volume-watch.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { LocalSql } from "./local-sql.ts";
@@ -100,9 +102,19 @@ export async function runInstance(
     podUid,
     namespace: settings.namespace,
     clusterName: settings.clusterName,
-    onRight: (right) => keeper.follow(right),
+    onRight: async (right) => {
+      const kept = memory.remember(right);
+      keeper.follow(right);
+      await kept;
+    },
     onEngaged: (isEngaged) => volumes.stake("right", isEngaged),
     tell: (voters, notice) => tellRelease(context, voters, notice),
+  });
+  const memory = new RightMemory({
+    host,
+    podName: settings.podName,
+    timings: () => lease.timings,
+    addressOf: (voter) => addressOf(context, voter),
   });
   const postmaster = new Postmaster(context, host);
   let finished = false;
@@ -223,8 +235,10 @@ export async function runInstance(
   if (diskKilled) await lease.releaseKilled();
   else if (hello.postmasterPid !== undefined) {
     lifecycle.adopt(hello.postmasterPid);
+    const note = hello.note === undefined ? undefined : parseRightNote(hello.note);
+    state.rememberedPeers = note?.peers ?? {};
     // Unreadable files prove no standby, and a right that another one took must be found lost at once.
-    if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary(hello.deadlineMs);
+    if ((await context.data.role().catch(() => "primary")) === "primary") lease.adoptPrimary(hello.deadlineMs, note);
     reconciler.adopted();
   }
   if (hello.pendingSignal) terminate();

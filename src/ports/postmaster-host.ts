@@ -17,6 +17,8 @@ export interface HostState {
   deadlineMs?: number;
   /** Why every process of the pod was killed since PostgreSQL was started last; whatever of it is left has its end pending. */
   killed?: "deadline" | "disk";
+  /** What the runtime before had kept; absent when that was nothing. */
+  note?: string;
 }
 
 /** What was logged while no runtime read the log pipes. */
@@ -49,6 +51,8 @@ export interface PostmasterHost {
    * folder has taken a write since the call, and rejects when that will not be told any more.
    */
   probeVolumes(folders: readonly string[], limitMs: number): Promise<void>;
+  /** Keeps a text for the next runtime, in place of an earlier one; resolves once it is kept. */
+  keep(note: string): Promise<void>;
   /**
    * Puts the launcher and the runtime of a folder in place of this one's, with everything that must live on. It ends this
    * process; only a refusal comes back, after which nothing has changed.

@@ -87,6 +87,9 @@ export class DirectHost implements PostmasterHost {
   /** Without a launcher nobody could tell a disk that hangs from a slow one. */
   async probeVolumes(): Promise<void> {}
 
+  /** Nothing outlives this process that could be told. */
+  async keep(): Promise<void> {}
+
   async upgrade(): Promise<never> {
     throw new Error("there is no launcher that could be replaced with the runtime");
   }

@@ -113,7 +113,7 @@ export class LauncherChannel implements PostmasterHost {
 
   async hello(): Promise<HostState> {
     const answer = await this.#request(["hello", protocolVersion], ([verb]) => verb === "hello");
-    const [, version, pid, pending, , , deadline, killed] = answer;
+    const [, version, pid, pending, , , deadline, killed, note] = answer;
     if (version !== protocolVersion) {
       throw new Error(
         `launcher speaks protocol ${version}, this runtime ${protocolVersion}: copy both from one release`,
@@ -124,6 +124,7 @@ export class LauncherChannel implements PostmasterHost {
       pendingSignal: pending === "TERM" || pending === "INT" ? pending : undefined,
       ...(Number(deadline) > 0 ? { deadlineMs: Number(deadline) } : {}),
       ...(killed === "deadline" || killed === "disk" ? { killed } : {}),
+      ...(note ? { note } : {}),
     };
   }
 
@@ -166,6 +167,11 @@ export class LauncherChannel implements PostmasterHost {
       ([verb, of]) => verb === "probed" && of === id,
       this.#endProbe.signal,
     );
+  }
+
+  async keep(note: string): Promise<void> {
+    const id = this.#takeId();
+    await this.#request(["keep", id, note], ([verb, of]) => verb === "kept" && of === id);
   }
 
   async upgrade(staged: string): Promise<never> {

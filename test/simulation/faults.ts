@@ -93,6 +93,15 @@ function endUnheard(on: FaultTargets, until: number): void {
   world.after(backMs + world.between(500, 8_000), () => switchOver(on, world.pick(others).name));
 }
 
+/** A manager's process ends after a time, and soon comes back beside its PostgreSQL. */
+function crashRuntime({ world }: FaultTargets, who: Manager, afterMs: number): void {
+  world.after(afterMs, () => {
+    if (!who.up) return;
+    world.note(() => `FAULT ${who.name}: its runtime crashes`);
+    who.killRuntime(world.between(150, 3_000));
+  });
+}
+
 const faults: readonly Fault[] = [
   endUnheard,
   (on) => {
@@ -132,11 +141,10 @@ const faults: readonly Fault[] = [
     on.world.note(() => `FAULT ${who.name}: PostgreSQL crashes`);
     if (who.postgres.running) who.postgres.die();
   },
-  (on) => {
-    const who = victim(on);
-    if (!who.up) return;
-    on.world.note(() => `FAULT ${who.name}: its runtime crashes`);
-    who.killRuntime(on.world.between(150, 3_000));
+  (on) => crashRuntime(on, victim(on), 0),
+  (on, until) => {
+    cutFor(on.world, until, "api", [...names(on), "op"], "API server away");
+    crashRuntime(on, victim(on), on.world.between(0, 8_000));
   },
   (on) => {
     const who = victim(on);
@@ -196,6 +204,8 @@ const faults: readonly Fault[] = [
       api.onNewVoter = undefined;
       if (world.now >= until) return;
       cutFor(world, until, holder, ["api", "op"], "the answer is lost");
+      const manager = on.managers.find(({ name }) => name === holder);
+      if (manager && world.chance(0.5)) crashRuntime(on, manager, world.between(200, 4_000));
       world.after(world.between(12_000, 20_000), () => switchOver(on, voter));
     };
   },

@@ -2,7 +2,6 @@ import { compileLeaseTimings, isOwnLease, type LeaseRecord, mustHandOver } from 
 import { type Grant, grantOf, type PromiseAnswer, type PromiseRequest } from "../../src/plan/instance/promise.ts";
 import type { ReleaseNotice } from "../../src/plan/instance/release-notice.ts";
 import type { PromiseRound, RightState, RightTimings, WriteRight } from "../../src/plan/instance/right-to-write.ts";
-import { adoptedRight } from "../../src/plan/instance/right-to-write.ts";
 import type { SimCluster, SimLease } from "./api-server.ts";
 import type { Manager } from "./manager.ts";
 
@@ -53,8 +52,8 @@ export class Holder {
 
   adopt(deadlineMs: number | undefined): void {
     this.#heldBefore = this.#wanted = true;
-    const { local: now } = this.#manager;
-    if (deadlineMs !== undefined) this.right = adoptedRight({ deadlineMs, now, timings: this.timings });
+    const { name: me, local: now, kept: ground, rules } = this.#manager;
+    this.right = rules.adoptedRight({ me, deadlineMs, now, timings: this.timings, ground });
   }
 
   bindingGrant(): Grant | undefined {
@@ -93,6 +92,7 @@ export class Holder {
   #setRight(right: WriteRight): void {
     const { name, local, rules } = this.#manager;
     this.right = right;
+    this.#manager.kept = right;
     this.#manager.setDeadline(rules.deadlineOfRight(right, { me: name, now: local, timings: this.timings }));
   }
 
@@ -114,6 +114,7 @@ export class Holder {
     this.#wanted = false;
     this.#epoch += 1;
     this.right = undefined;
+    this.#manager.kept = undefined;
     this.#manager.setDeadline(undefined);
     if (!this.#heldBefore) {
       done();

@@ -1,5 +1,5 @@
 import type { PromiseAnswer, PromiseRequest } from "../../src/plan/instance/promise.ts";
-import { votersToAsk } from "../../src/plan/instance/right-to-write.ts";
+import { type RightGround, votersToAsk } from "../../src/plan/instance/right-to-write.ts";
 import { type RoleDecision, planStart as realStart } from "../../src/plan/instance/role.ts";
 import type { ApiAnswer, ApiServer, SimCluster } from "./api-server.ts";
 import { Holder } from "./holder.ts";
@@ -36,6 +36,8 @@ export class Manager {
   holder!: Holder;
   /** The launcher's deadline on the node's clock. */
   deadline: number | undefined;
+  /** What the launcher keeps of the right for the next runtime. */
+  kept: RightGround | undefined;
   /** How late the launcher may act. */
   launcherLateMs = 50;
   /** It can't tell by itself whose data is newer. */
@@ -122,6 +124,7 @@ export class Manager {
   /** The container's end; the next one has a launcher without memory. */
   killContainer(backAfterMs: number): void {
     this.deadline = undefined;
+    this.kept = undefined;
     this.kill(backAfterMs);
   }
 

@@ -2,18 +2,21 @@ import { planLease, planVoters } from "../../src/plan/instance/lease.ts";
 import { binds, isGranted, planPromise } from "../../src/plan/instance/promise.ts";
 import { isReleasedBy } from "../../src/plan/instance/release-notice.ts";
 import {
+  adoptedRight,
   compileRightTimings,
   deadlineOfRight,
   rightAfterRound,
   rightAfterWrite,
   rightWhileWriting,
   stateOfRight,
+  type WriteRight,
   wantsRound,
 } from "../../src/plan/instance/right-to-write.ts";
 import { planRole, planStart } from "../../src/plan/instance/role.ts";
 
 /** The plans that the simulated instances follow: the real ones, or real ones with one guard less. */
 export const realRules = {
+  adoptedRight: (view: Parameters<typeof adoptedRight>[0]): WriteRight | undefined => adoptedRight(view),
   planLease,
   planVoters,
   planPromise,
@@ -54,6 +57,9 @@ export const brokenRules: Record<string, Partial<Rules>> = {
       const during = rightWhileWriting(right, write);
       return during && right && { ...during, maybeVoters: right.maybeVoters };
     },
+  },
+  "a new runtime beside a primary without voters has no right that a write of its own could end": {
+    adoptedRight: (view) => (view.deadlineMs === undefined ? undefined : adoptedRight(view)),
   },
   "a notice of release counts for whatever its holder writes afterwards": {
     isReleasedBy: (notice, record) =>

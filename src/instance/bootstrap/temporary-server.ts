@@ -65,6 +65,7 @@ function withArguments(host: DirectHost, extra: readonly string[]): PostmasterHo
     onPostmasterExit: (handler) => host.onPostmasterExit(handler),
     setDeadline: (ms) => host.setDeadline(ms),
     probeVolumes: () => host.probeVolumes(),
+    keep: () => host.keep(),
     upgrade: () => host.upgrade(),
     exit: (code) => host.exit(code),
     lost: host.lost,

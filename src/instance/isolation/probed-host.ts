@@ -22,6 +22,7 @@ export function probedHost(host: PostmasterHost, volumes: Pick<VolumeWatch, "sta
       }),
     setDeadline: (ms) => host.setDeadline(ms),
     probeVolumes: (folders, limitMs) => host.probeVolumes(folders, limitMs),
+    keep: (note) => host.keep(note),
     upgrade: (staged) => host.upgrade(staged),
     exit: (code) => host.exit(code),
     lost: host.lost,

@@ -15,7 +15,10 @@ export interface PeerAddress {
   port: number;
 }
 
-/** Where an instance can be asked, as the Cluster told last; `CNPG_TS_PEER_ADDRESSES` (`name=host:port,…`) goes before it. */
+/**
+ * Where an instance can be asked, as the Cluster told last, or before that was read the runtime before this one;
+ * `CNPG_TS_PEER_ADDRESSES` (`name=host:port,…`) goes before both.
+ */
 export function addressOf(context: InstanceContext, name: string): PeerAddress | undefined {
   const given = context.settings.environment["CNPG_TS_PEER_ADDRESSES"] ?? "";
   for (const entry of given.split(",")) {
@@ -23,7 +26,7 @@ export function addressOf(context: InstanceContext, name: string): PeerAddress |
     if (peer === name && host) return { host, port: Number(port) };
   }
   const ip = context.state.cluster?.status?.instancesReportedState?.[name]?.ip;
-  return ip ? { host: ip, port: ports.status } : undefined;
+  return ip ? { host: ip, port: ports.status } : context.state.rememberedPeers[name];
 }
 
 /** Asks one voter for its promise over mutual TLS; rejects when there is no answer of one. */

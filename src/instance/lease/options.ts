@@ -16,10 +16,11 @@ export interface PrimaryLeaseOptions {
   namespace: string;
   clusterName: string;
   /**
-   * The right to write was proved anew or has other voters; called before anybody can make use of that. `undefined`: it was
-   * given back, PostgreSQL is no primary.
+   * The right to write was proved anew or has other voters; called before anybody can make use of that, and no Lease is written
+   * with other voters before it has resolved. `undefined`: it was given back, PostgreSQL is no primary. A rejection is the
+   * writer's alone.
    */
-  onRight?: (right: WriteRight | undefined) => void;
+  onRight?: (right: WriteRight | undefined) => Promise<void>;
   /**
    * Whether the Lease is held or wanted; called before a write that could take or renew it, and again once it was given back.
    */

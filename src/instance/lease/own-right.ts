@@ -3,6 +3,7 @@ import {
   adoptedRight,
   compileRightTimings,
   type PromiseRound,
+  type RightGround,
   type RightState,
   type RightTimings,
   rightAfterRound,
@@ -44,24 +45,23 @@ export class OwnRight {
   /** Takes what the voters answered; the right gets longer when all of them granted. */
   applyRound(round: PromiseRound): void {
     const next = rightAfterRound(this.#right, round, this.#view);
-    if (next && next !== this.#right) this.#set(next);
+    if (next && next !== this.#right) void this.#set(next);
   }
 
-  /** A Lease write is about to be sent, and its outcome may stay unknown. */
-  beginWrite(write: { startedAt: number; voters: readonly string[] }): void {
+  /** A Lease write is about to be sent, and its outcome may stay unknown; send it only once this has resolved. */
+  async beginWrite(write: { startedAt: number; voters: readonly string[] }): Promise<void> {
     const during = rightWhileWriting(this.#right, { me: this.#options.podName, ...write });
-    if (during) this.#set(during);
+    if (during) await this.#set(during);
   }
 
   /** A Lease write succeeded. */
   proved(write: { startedAt: number; voters: readonly string[]; transitions: number }): void {
-    this.#set(rightAfterWrite(write));
+    void this.#set(rightAfterWrite(write));
   }
 
-  /** Takes over what an earlier runtime left, told by what the launcher's deadline has left. */
-  adopt(deadlineMs: number): void {
-    const { now, timings } = this.#view;
-    this.#right = adoptedRight({ deadlineMs, now, timings });
+  /** Takes over what an earlier runtime left, told by what the launcher's deadline has left and by what it kept. */
+  adopt(deadlineMs: number | undefined, ground: RightGround | undefined): void {
+    this.#right = adoptedRight({ ...this.#view, deadlineMs, ground });
   }
 
   /** The right is over and PostgreSQL is down: from here on only a Lease write brings it back. */
@@ -77,11 +77,11 @@ export class OwnRight {
   /** It is given back, PostgreSQL is down. */
   giveUp(): void {
     this.#right = undefined;
-    this.#options.onRight?.(undefined);
+    void this.#options.onRight?.(undefined);
   }
 
-  #set(right: WriteRight): void {
+  async #set(right: WriteRight): Promise<void> {
     this.#right = right;
-    this.#options.onRight?.(right);
+    await this.#options.onRight?.(right);
   }
 }

@@ -103,13 +103,27 @@ export function rightAfterWrite(write: {
   return { basis: write.startedAt, transitions: write.transitions, voters: write.voters, maybeVoters: [] };
 }
 
+/** What a right stands on, without its age. */
+export type RightGround = Pick<WriteRight, "transitions" | "voters" | "maybeVoters">;
+
 /**
  * The right of a primary that an earlier runtime of this container started: what is left of it is told by the launcher's
- * deadline. It names no voters, so only a Lease write makes it longer.
+ * deadline. Where nothing of its ground is remembered it names no voters, so that only a Lease write makes it longer. Without a
+ * deadline nobody else could take the Lease, and that ends with the first write that lists another one, whatever becomes of it.
  */
-export function adoptedRight(view: { deadlineMs: number; now: number; timings: RightTimings }): WriteRight {
+export function adoptedRight(view: {
+  me: string;
+  deadlineMs: number | undefined;
+  now: number;
+  timings: RightTimings;
+  ground?: RightGround | undefined;
+}): WriteRight {
+  if (view.deadlineMs === undefined) {
+    return { basis: view.now, transitions: view.ground?.transitions ?? -1, voters: [view.me], maybeVoters: [] };
+  }
   const basis = view.now + view.deadlineMs - view.timings.killMs;
-  return { basis, transitions: -1, voters: [], maybeVoters: [] };
+  const { transitions, voters, maybeVoters } = view.ground ?? { transitions: -1, voters: [], maybeVoters: [] };
+  return { basis, transitions, voters, maybeVoters };
 }
 
 /** One round of questions to the voters. */

@@ -30,19 +30,21 @@ it("replaces launcher and runtime while the postmaster, its logs, the lock and t
   const staged = await stage();
   const asked = Date.now();
   runtime.send("deadline", "4000");
+  runtime.send("keep", "1", "what to know");
   runtime.send("upgrade", staged);
   await runtime.gone;
 
   const { runtime: next, hello } = await pod.greetedRuntime();
   expect(hello[2]).toBe(pid);
   expect(hello[3]).toBe("");
+  expect(hello[8]).toBe("what to know");
   expect(await pod.pid()).toBe(before);
   expect(await next.shell(`readlink /proc/1/exe; cat ${pod.path("runtime/marker")}`)).toBe(
     `${pod.path("manager")}\nnew`,
   );
   expect(await next.shell(`kill -0 ${tool} 2>&1`)).not.toBe(""); // the old runtime's tools are gone
   expect(await next.shell("readlink /proc/1/fd/*")).toContain(`${pod.data}/.cnpg-ts.lock`);
-  expect(await next.shell("tr '\\0' '\\n' < /proc/self/environ")).not.toContain("CNPG_LAUNCHER_STATE");
+  expect(await next.shell("tr '\\0' '\\n' < /proc/self/environ")).not.toMatch(/CNPG_LAUNCHER_(STATE|NOTE)/);
   expect((await readdir(staged)).sort()).toEqual(["manager", "runtime"]); // the old ones, for the runtime to remove
   expect(await readdir(join(staged, "runtime"))).toEqual(["node"]);
   next.send("drain-stop");

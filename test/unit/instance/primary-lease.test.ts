@@ -4,6 +4,7 @@ import type { Lease } from "../../../src/api/generated/kubernetes.ts";
 import { createInstanceState } from "../../../src/instance/instance-state.ts";
 import { PrimaryLease } from "../../../src/instance/primary-lease.ts";
 import { resources } from "../../../src/kube/resources.ts";
+import type { WriteRight } from "../../../src/plan/instance/right-to-write.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeKubeApi, fault } from "../../support/fake-kube-api.ts";
 import { captureLogs } from "../../support/log-capture.ts";
@@ -32,6 +33,7 @@ function world(currentPrimary = "") {
     podUid = `uid-${podName}`,
     api = kube,
     onEngaged: (isEngaged: boolean) => Promise<void> = async () => undefined,
+    onRight: (right: WriteRight | undefined) => Promise<void> = async () => undefined,
   ) => {
     const state = createInstanceState();
     state.cluster = cluster;
@@ -46,6 +48,7 @@ function world(currentPrimary = "") {
       namespace: "ns",
       clusterName: "c",
       onEngaged,
+      onRight,
     });
     let lost: string | undefined;
     lease.onLost((holder) => {
@@ -362,6 +365,56 @@ describe("PrimaryLease", () => {
     expect(told[1]).toMatch(/^free after [2-9] writes, held by nobody$/);
     await clock.advance(5_000);
     expect(told).toHaveLength(2);
+    await one.stop();
+  });
+
+  test("a longer list is written only once the next runtime would know of it", async () => {
+    const { clock, candidate, cluster, record } = world();
+    const waiting: (() => void)[] = [];
+    let isSlow = false;
+    const seen: string[] = [];
+    const one = candidate("c-1", "uid-c-1", undefined, undefined, async (right) => {
+      seen.push([...(right?.voters ?? []), ...(right?.maybeVoters ?? [])].join());
+      if (isSlow) await new Promise<void>((resolve) => waiting.push(resolve));
+    });
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    isSlow = true;
+    one.state.cluster = {
+      ...cluster,
+      status: { instanceNames: ["c-1", "c-2", "c-3"], instancesStatus: { healthy: ["c-1", "c-2", "c-3"] } },
+    };
+    const { renewTime } = record() ?? {};
+    await clock.advance(4_000);
+    expect(seen.at(-1)).toContain("c-3");
+    expect(record()?.renewTime).toBe(renewTime);
+    isSlow = false;
+    for (const goOn of waiting) goOn();
+    await clock.advance(10);
+    expect(record()?.renewTime).not.toBe(renewTime);
+    await one.stop();
+  });
+
+  test("what the runtime before kept says whom to ask and for how long, until the Lease can be read", async () => {
+    const { clock, candidate, kube } = world();
+    kube.intercept(() => fault("unavailable"));
+    const one = candidate("c-1");
+    const ground = { transitions: 3, voters: ["c-1", "c-2"], maybeVoters: [] };
+    const timings = {
+      leaseDurationMs: 30_000,
+      renewDeadlineMs: 20_000,
+      retryPeriodMs: 2_000,
+      releasedDurationSeconds: 1,
+    };
+    one.lease.adoptPrimary(15_000, { ground, timings, peers: {} });
+    expect(one.lease.timings).toEqual(timings);
+    expect(one.lease.right).toMatchObject(ground);
+    await clock.advance(5_000);
+    one.lease.applyRound({ startedAt: 4_000, transitions: 3, grantedBy: ["c-2"] });
+    expect(one.lease.right).toEqual({ ...ground, basis: 4_000 });
+    await clock.advance(12_000);
+    expect(one.lease.rightState.kind).toBe("good");
     await one.stop();
   });
 

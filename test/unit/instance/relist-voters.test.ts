@@ -78,7 +78,7 @@ test("a designated primary takes the lease for no longer than it needs to write 
     podUid: "uid-1",
     namespace: "ns",
     clusterName: "c",
-    onRight: (right) => rights.push(right),
+    onRight: async (right) => void rights.push(right),
   });
   const running = primary.run(stop.signal);
   await clock.advance(1_000);

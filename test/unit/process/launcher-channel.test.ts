@@ -124,3 +124,12 @@ test("probes are answered once every folder took a write; a later request takes 
   await channel.probeVolumes([], 0);
   expect(launcher.sent.at(-1)).toEqual(["probe", "3", "0"]);
 });
+
+test("a note is kept by the launcher, and told to the next runtime", async () => {
+  const { launcher, channel } = connect();
+  launcher.answer = ([verb, id = ""]) => [verb === "keep" ? "kept" : "other", id];
+  await channel.keep('{"a":1}');
+  expect(launcher.sent.at(-1)).toEqual(["keep", "1", '{"a":1}']);
+  launcher.answer = () => ["hello", "1", "42", "", "", "0", "9000", "", '{"a":1}'];
+  expect(await channel.hello()).toMatchObject({ postmasterPid: 42, deadlineMs: 9_000, note: '{"a":1}' });
+});

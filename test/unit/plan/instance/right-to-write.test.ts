@@ -96,12 +96,32 @@ describe("a round", () => {
 });
 
 test("an adopted right is what the launcher's deadline leaves of it, and no round makes it longer", () => {
-  const adopted = adoptedRight({ deadlineMs: 4_000, now: 100_000, timings });
+  const adopted = adoptedRight({ me, deadlineMs: 4_000, now: 100_000, timings });
   expect(deadlineOfRight(adopted, at(100_000))).toBe(4_000);
   expect(stateOfRight(adopted, at(101_400)).kind).toBe("good");
   expect(stateOfRight(adopted, at(101_500)).kind).toBe("ending");
   expect(wantsRound(adopted, at(101_000))).toBe(false);
   expect(rightAfterRound(adopted, round(100_500, [], -1), at(101_000))).toEqual(adopted);
+});
+
+test("an adopted right whose ground is remembered is made longer by everybody on it, and by no fewer", () => {
+  const ground = { transitions: 4, voters: [me, "c-2"], maybeVoters: ["c-3"] };
+  const adopted = adoptedRight({ me, deadlineMs: 6_000, now: 100_000, timings, ground });
+  expect(deadlineOfRight(adopted, at(100_000))).toBe(6_000);
+  expect(votersToAsk(adopted, me)).toEqual(["c-2", "c-3"]);
+  expect(wantsRound(adopted, at(100_000))).toBe(true);
+  expect(rightAfterRound(adopted, round(100_500, ["c-2"], 4), at(101_000))).toEqual(adopted);
+  expect(rightAfterRound(adopted, round(100_500, ["c-2", "c-3"], 3), at(101_000))).toEqual(adopted);
+  const longer = rightAfterRound(adopted, round(100_500, ["c-2", "c-3"], 4), at(101_000));
+  expect(longer).toEqual({ ...ground, basis: 100_500 });
+});
+
+test("an adopted right without a deadline is that of a cluster of one, until a write lists another one", () => {
+  const adopted = adoptedRight({ me, deadlineMs: undefined, now: 100_000, timings });
+  expect(deadlineOfRight(adopted, at(900_000))).toBeUndefined();
+  expect(stateOfRight(adopted, at(900_000)).kind).toBe("good");
+  const during = rightWhileWriting(adopted, { me, startedAt: 900_000, voters: [me, "c-2"] });
+  expect(deadlineOfRight(during, at(900_000))).toBe(timings.killMs);
 });
 
 test("no right: nothing to stop, nothing to ask, nothing to make longer", () => {
