@@ -27,7 +27,9 @@ afterAll(async () => {
 async function crashUntil(name: string, isDone: (cluster: Cluster) => boolean): Promise<number> {
   for (let count = 1; count <= 150; count += 1) {
     const operator = await program.start(scene.namespace, { CNPG_TS_FAILPOINT: `anyWrite:${2 + (count % 2)}` });
-    const outcome = await Promise.race([operator.ended, settled(name, isDone)]);
+    const over = new AbortController();
+    const outcome = await Promise.race([operator.ended, settled(name, isDone, over.signal)]);
+    over.abort();
     if (outcome === "settled") {
       await operator.stop();
       return count;
@@ -37,13 +39,20 @@ async function crashUntil(name: string, isDone: (cluster: Cluster) => boolean): 
   throw new Error(`cluster ${name} did not get there: ${JSON.stringify((await scene.cluster(name)).status)}`);
 }
 
-async function settled(name: string, isDone: (cluster: Cluster) => boolean): Promise<"settled"> {
-  for (;;) {
+/** Looks until the cluster is as wanted and at rest, or nobody waits for it any more. */
+async function settled(
+  name: string,
+  isDone: (cluster: Cluster) => boolean,
+  over: AbortSignal,
+): Promise<"settled" | "given up"> {
+  while (!over.aborted) {
     const before = await scene.cluster(name);
     await new Promise((resolve) => setTimeout(resolve, 300));
+    if (over.aborted) break;
     const after = await scene.cluster(name);
     if (isDone(after) && before.metadata.resourceVersion === after.metadata.resourceVersion) return "settled";
   }
+  return "given up";
 }
 
 const healthy = "Cluster in healthy state";
