@@ -45,7 +45,7 @@ export class OwnRight {
   /** Takes what the voters answered; the right gets longer when all of them granted. */
   applyRound(round: PromiseRound): void {
     const next = rightAfterRound(this.#right, round, this.#view);
-    if (next && next !== this.#right) void this.#set(next);
+    if (next && next !== this.#right) this.#setAndGoOn(next);
   }
 
   /** A Lease write is about to be sent, and its outcome may stay unknown; send it only once this has resolved. */
@@ -56,7 +56,7 @@ export class OwnRight {
 
   /** A Lease write succeeded. */
   proved(write: { startedAt: number; voters: readonly string[]; transitions: number }): void {
-    void this.#set(rightAfterWrite(write));
+    this.#setAndGoOn(rightAfterWrite(write));
   }
 
   /** Takes over what an earlier runtime left, told by what the launcher's deadline has left and by what it kept. */
@@ -77,7 +77,12 @@ export class OwnRight {
   /** It is given back, PostgreSQL is down. */
   giveUp(): void {
     this.#right = undefined;
-    void this.#options.onRight?.(undefined);
+    this.#options.onRight?.(undefined).catch(() => undefined);
+  }
+
+  /** Nothing waits for who is told: what the right allows was allowed before, or is sent after this on the same way. */
+  #setAndGoOn(right: WriteRight): void {
+    this.#set(right).catch(() => undefined);
   }
 
   async #set(right: WriteRight): Promise<void> {

@@ -396,6 +396,25 @@ describe("PrimaryLease", () => {
     await one.stop();
   });
 
+  test("whoever can't be told of the right keeps a longer list from being written, and nothing else", async () => {
+    const { clock, candidate, cluster, record } = world();
+    let isDeaf = false;
+    const one = candidate("c-1", "uid-c-1", undefined, undefined, async () => {
+      if (isDeaf) throw new Error("the channel is closed");
+    });
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    isDeaf = true;
+    one.state.cluster = { ...cluster, status: { ...cluster.status, instanceNames: ["c-1", "c-2", "c-3"] } };
+    const { renewTime } = record() ?? {};
+    await clock.advance(4_000);
+    expect(record()?.renewTime).toBe(renewTime);
+    await one.lease.release();
+    expect(record()?.holderIdentity).toBe("");
+    await one.stop();
+  });
+
   test("what the runtime before kept says whom to ask and for how long, until the Lease can be read", async () => {
     const { clock, candidate, kube } = world();
     kube.intercept(() => fault("unavailable"));
