@@ -204,6 +204,9 @@ test("a former primary archives what its successor shares and nobody else has, b
   await one.ready(60_000);
   const archived = await names();
   for (const name of shared) expect(archived).toContain(name);
+  const [drained, rewound] = ["Archived WAL of the former primary", "Starting up pg_rewind"];
+  expect(one.output).toContain(drained);
+  expect(one.output.lastIndexOf(drained)).toBeLessThan(one.output.lastIndexOf(rewound));
   // What it wrote alone is on nobody's timeline: it is kept beside the data, and not in the archive.
   expect(archived).not.toContain(own);
   const kept = one.volumeEntries().filter((name) => name.startsWith("unarchived_"));
