@@ -28,17 +28,14 @@ static int needs_lock(const char *verb, const char *sub, const char *third)
 	return is_one_of(sub, locked) || (!strcmp(sub, "upgrade") && !strcmp(third, "execute"));
 }
 
-static int signals_open(void)
+/* The kernel drops what the first process of a pod neither handles nor blocks; what is blocked waits for its reader. */
+static int signals_block(sigset_t *taken, sigset_t *before)
 {
 	static const int relayed[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGCHLD};
-	sigset_t set;
-	sigemptyset(&set);
+	sigemptyset(taken);
 	for (size_t i = 0; i < sizeof relayed / sizeof *relayed; i++)
-		sigaddset(&set, relayed[i]);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+		sigaddset(taken, relayed[i]);
+	return sigprocmask(SIG_BLOCK, taken, before);
 }
 
 static const char *bundle_for(const char *verb)
@@ -51,6 +48,8 @@ static const char *bundle_for(const char *verb)
 
 int main(int argc, char **argv)
 {
+	sigset_t taken, before;
+	int blocked = !signals_block(&taken, &before); /* first of all: a stop that comes sooner is lost */
 	base_find();
 	flags_for_log(argc, argv);
 	environment_keep();
@@ -61,14 +60,19 @@ int main(int argc, char **argv)
 	const char *verb = at < argc ? argv[at] : "", *sub = at + 1 < argc ? argv[at + 1] : "",
 		   *third = at + 2 < argc ? argv[at + 2] : "";
 
-	if (!strcmp(verb, "bootstrap") && *sub && *sub != '-')
+	int copies = !strcmp(verb, "bootstrap") && *sub && *sub != '-';
+	int client = (!strcmp(verb, "wal-archive") || !strcmp(verb, "wal-restore")) && strcmp(sub, "--help") && strcmp(sub, "-h");
+	if (blocked && (copies || client)) /* they end by a signal as any program does */
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	if (copies)
 		return bootstrap(sub);
-	if ((!strcmp(verb, "wal-archive") || !strcmp(verb, "wal-restore")) && strcmp(sub, "--help") && strcmp(sub, "-h"))
+	if (client)
 		return wal_client(argc - at + 1, argv + at - 1);
 
 	int first = getpid() == 1, run = !strcmp(verb, "instance") && !strcmp(sub, "run");
 	struct supervise with = {.argc = argc, .argv = argv, .bundle = bundle_for(verb), .once = !run, .lock_fd = -1};
-	with.sigfd = signals_open();
+	signal(SIGPIPE, SIG_IGN);
+	with.sigfd = blocked ? signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 	if (with.sigfd < 0) {
 		log_msg("error", "cannot take over signals: %s", strerror(errno));
 		return 1;

@@ -19,7 +19,7 @@ describe("control channel", () => {
   it("greets the first runtime: no postmaster, no signal, nothing spilled, nothing dropped", async () => {
     const pod = await start({ args: ["instance", "run", "--log-level=info"] });
     const { runtime, hello } = await pod.greetedRuntime();
-    expect(hello).toEqual(["hello", "1", "0", "", "", "0", "0", ""]);
+    expect(hello).toEqual(["hello", "1", "0", "", "", "0", "0", "", ""]);
     expect(runtime.argv).toEqual([pod.path("runtime/manager.cjs"), "instance", "run", "--log-level=info"]);
     expect(runtime.env["CNPG_LAUNCHER_FD"]).toBe("3");
   });
@@ -32,7 +32,7 @@ describe("control channel", () => {
     await sleep(100);
     expect(runtime.pending("hello")).toBe(0);
     runtime.tell({ raw: Buffer.concat([frame.subarray(6), frame, frame]).toString("hex") });
-    for (let i = 0; i < 3; i++) expect(await runtime.frame("hello")).toHaveLength(8);
+    for (let i = 0; i < 3; i++) expect(await runtime.frame("hello")).toHaveLength(9);
   });
 
   it("ends a channel that announces more than 1 MiB, and kills the runtime that stays without one", async () => {

@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { installPod, sleep } from "./pod.ts";
+import { installPod, sleep, until } from "./pod.ts";
 
 let root: string;
 let server: Server | undefined;
@@ -58,6 +58,17 @@ function run(...args: string[]): Promise<Outcome> {
   });
   return new Promise((resolve) => child.on("close", (code) => resolve({ code, stderr, tookMs: Date.now() - started })));
 }
+
+it("ends by a signal while it waits for a runtime", async () => {
+  const child = spawn(join(root, "manager"), ["wal-archive", "a"], { cwd: join(root, "pgdata"), env: {} });
+  const end = new Promise((resolve) => child.on("close", (_code, signal) => resolve(signal)));
+  // Its mask would be the launcher's, whose signals have a reader.
+  const blocked = async () => /^SigBlk:\s*(\S+)$/m.exec(await readFile(`/proc/${child.pid}/status`, "utf8"))?.[1];
+  const own = async () => (await readFile(`/proc/${child.pid}/cmdline`, "utf8")).includes("wal-archive");
+  await until("it runs unmasked", async () => (await own()) && Number.parseInt((await blocked()) ?? "1", 16) === 0);
+  child.kill("SIGTERM");
+  expect(await end).toBe("SIGTERM");
+});
 
 it("asks with name and working folder, and ends silently with the code of the answer", async () => {
   const asked: string[][] = [];
