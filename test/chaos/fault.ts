@@ -31,6 +31,8 @@ export interface Fault {
   readonly scene?: SceneKind;
   /** Whether API server or operator are hit too, so that they have to be waited for. @default false */
   readonly controlPlane?: boolean;
+  /** Whether the primary's launcher, which ends it in time, stands still for longer than the right to write lasts. @default false */
+  readonly stopsLauncher?: boolean;
   /** Waits for what the fault needs, before anything is written. */
   prepare?(cluster: TestCluster): Promise<void>;
   /** Makes the fault; resolves with what ends it, called after {@link holdSeconds}. */

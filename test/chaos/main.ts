@@ -79,7 +79,7 @@ async function makeRuns(names: readonly string[], runs: number, durability: Chao
       process.stdout.write(`${describe(record)}\n`);
       made += 1;
       failed = 0;
-      if (brokePromise(record)) bad += 1;
+      if (brokePromise(record, faults[name])) bad += 1;
       if (record.broken === undefined) continue;
     } catch (error) {
       failed += 1;

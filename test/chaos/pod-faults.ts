@@ -70,6 +70,7 @@ export const podFaults: Readonly<Record<string, Fault>> = {
   "container-frozen": {
     about: "everything in the primary's container stands still for 25 s, longer than any lease",
     holdSeconds: 25,
+    stopsLauncher: true,
     make: (scene) => freezeContainer(scene, scene.primary),
   },
   "container-frozen-briefly": {

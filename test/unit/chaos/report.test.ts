@@ -63,5 +63,13 @@ test.each<[string, Partial<ChaosRecord>, boolean]>([
   ["two primaries", { overlapSeconds: 0.1, durability: "none" }, true],
   ["something else", { broken: "no segment was archived", durability: "none" }, true],
 ])("%s", (_, record, broke) => {
-  expect(brokePromise({ ...good, ...record })).toBe(broke);
+  expect(brokePromise({ ...good, ...record }, {})).toBe(broke);
+});
+
+test.each<[string, Partial<ChaosRecord>, boolean]>([
+  ["an acknowledgement at the thaw", { overlapSeconds: 9, lost: 1, durability: "none" }, false],
+  ["one in spite of required replication", { overlapSeconds: 9, durability: "required" }, true],
+  ["something else", { broken: "no segment was archived", durability: "none" }, true],
+])("where the launcher stood still too: %s", (_, record, broke) => {
+  expect(brokePromise({ ...good, ...record }, { stopsLauncher: true })).toBe(broke);
 });
