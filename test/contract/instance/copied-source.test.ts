@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSqlConnector } from "../../../src/sql/pg-connector.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
-import { Lab, type LabInstance } from "./lab.ts";
+import { Lab, type LabInstance, until } from "./lab.ts";
 
 const password = "s3cret-of-the-source";
 const hba = [
@@ -48,6 +49,7 @@ beforeAll(async () => {
     "GRANT SELECT ON s.t TO readers",
     "INSERT INTO s.t SELECT generate_series(1, 100)",
     "SELECT lo_from_bytea(4711, 'large')",
+    "CREATE SCHEMA hidden",
   );
   lab = await Lab.start({
     spec: {
@@ -91,9 +93,14 @@ async function retire(instance: LabInstance): Promise<void> {
 
 const bootstrap = (section: object) => lab.patchCluster({ spec: { bootstrap: section } });
 
-test("a replica cluster's first instance is a standby of its source", async () => {
+test("a replica cluster's first instance is a standby of its source, also after attempts that were killed", async () => {
   const instance = await lab.instance("lab-4");
   await lab.patchCluster({ spec: { replica: { enabled: true, source: "origin" } } });
+  for (const afterMs of [400, 1_500]) {
+    const job = instance.job("pgbasebackup", []);
+    await sleep(afterMs);
+    await job.kill();
+  }
   expect(await instance.job("pgbasebackup", []).exit, instance.output.slice(-3000)).toBe(0);
   await lab.patchCluster({ spec: { replica: null } });
   expect(existsSync(join(instance.pgData, "standby.signal"))).toBe(true);
@@ -134,6 +141,30 @@ test("imports one database and gives it to its new owner", async () => {
   await retire(instance);
 });
 
+test("imports definitions alone, with the user's options; an attempt that fails in the middle leaves no superuser", async () => {
+  const schemaOnly = {
+    schemaOnly: true,
+    pgDumpExtraOptions: ["--exclude-schema=hidden"],
+    postImportApplicationSQL: null,
+  };
+  const options = (pgRestorePostdataOptions: string[] | null) =>
+    bootstrap({ initdb: { import: { ...schemaOnly, pgRestorePostdataOptions } } });
+  const instance = await lab.instance("lab-5");
+  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
+  await options(["--no-such-option"]);
+  expect(await instance.job("import", args).exit).toBe(1);
+  expect(instance.output).toContain("no-such-option");
+  await options(null);
+  expect(await instance.job("import", args).exit, instance.output.slice(-3000)).toBe(0);
+  await serve(instance);
+  expect(instance.psql("SELECT count(*) FROM s.t", "app")).toBe("0");
+  expect(instance.psql("SELECT contype FROM pg_constraint WHERE conrelid = 's.t'::regclass", "app")).toBe("p");
+  expect(instance.psql("SELECT to_regnamespace('hidden') IS NULL", "app")).toBe("t");
+  expect(instance.psql("SELECT rolsuper FROM pg_roles WHERE rolname = 'app'")).toBe("f");
+  await bootstrap({ initdb: { import: { schemaOnly: null, pgDumpExtraOptions: null } } });
+  await retire(instance);
+});
+
 test("imports roles and databases as they are, superusers as ordinary roles", async () => {
   const monolith = { type: "monolith", databases: ["*"], roles: ["*"], postImportApplicationSQL: null };
   await bootstrap({ initdb: { import: monolith } });
@@ -153,3 +184,34 @@ test("imports roles and databases as they are, superusers as ordinary roles", as
     "t|t",
   );
 });
+
+test("a Subscription follows a publication of the source, and is dropped with its object", async () => {
+  const instance = await lab.instance("lab-3");
+  await sql("shop", "CREATE PUBLICATION goods FOR TABLE s.t");
+  const spec = {
+    cluster: { name: "lab" },
+    name: "goods",
+    dbname: "shop",
+    externalClusterName: "origin",
+    publicationName: "goods",
+    publicationDBName: "shop",
+    parameters: { copy_data: "false" },
+    subscriptionReclaimPolicy: "delete",
+  };
+  const subscription = { apiVersion: "postgresql.cnpg.io/v1", kind: "Subscription", metadata: { name: "goods" }, spec };
+  await lab.apply(subscription);
+  const status = async () =>
+    (
+      JSON.parse(await lab.plane.kubectl(["get", "subscription", "goods", "-n", "default", "-o", "json"])) as {
+        status?: { applied?: boolean; message?: string };
+      }
+    ).status;
+  await until("applied", async () => (await status())?.applied === true, 60_000);
+  await sql("shop", "INSERT INTO s.t VALUES (101)");
+  await until("the row", async () => instance.psql("SELECT max(id) FROM s.t", "shop") === "101", 60_000);
+  expect(instance.psql("SELECT subconninfo FROM pg_subscription")).not.toContain(password);
+  await lab.apply({ ...subscription, spec: { ...spec, parameters: { ...spec.parameters, binary: "true" } } });
+  await until("changed", async () => instance.psql("SELECT subbinary FROM pg_subscription") === "t", 60_000);
+  await lab.plane.kubectl(["delete", "subscription", "goods", "-n", "default", "--timeout=60s"]);
+  expect(instance.psql("SELECT count(*) FROM pg_subscription")).toBe("0");
+}, 120_000);
