@@ -33,6 +33,8 @@ import type { InTreeWal } from "./wal-sources.ts";
 export interface WalAnswer {
   code: number;
   message: string;
+  /** Level of the message in the log. @default of a failure `error`, else `info` */
+  level?: "warning";
 }
 
 export interface WalDeps {
@@ -110,7 +112,7 @@ export class WalRequests {
         if (decision.unconfigured) this.#report(unconfiguredArchiving);
         return { code: 0, message: "" };
       case "refuse":
-        return { code: 1, message: decision.reason };
+        return { code: 1, message: decision.reason, level: decision.level };
       case "archive":
         break;
     }

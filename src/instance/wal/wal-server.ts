@@ -6,7 +6,9 @@ import type { Logger } from "../../ports/logger.ts";
 import { encodeFrame, FrameReader } from "../../process/frame.ts";
 import type { WalAnswer, WalRequests } from "./wal-requests.ts";
 
-async function answerFrame(requests: WalRequests, frame: readonly string[]): Promise<WalAnswer> {
+type Answers = Pick<WalRequests, "archive" | "restore">;
+
+async function answerFrame(requests: Answers, frame: readonly string[]): Promise<WalAnswer> {
   const [verb, name, second] = frame;
   if (verb === "wal-archive" && name) return requests.archive(name);
   if (verb === "wal-restore" && name && second) return requests.restore(name, second);
@@ -18,7 +20,7 @@ export class WalServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor(requests: WalRequests, logger: Logger) {
+  constructor(requests: Answers, logger: Logger) {
     this.#server = createServer((socket) => {
       this.#sockets.add(socket);
       const reader = new FrameReader();
@@ -42,7 +44,9 @@ export class WalServer {
             logger.error("A WAL request failed", { request: frame[0], name: frame[1], error });
             return { code: 1, message: error instanceof Error ? error.message : String(error) };
           })
-          .then((answer) => socket.end(encodeFrame([String(answer.code), answer.message])));
+          .then(({ code, message, level }) =>
+            socket.end(encodeFrame([String(code), message, ...(level === undefined ? [] : [level])])),
+          );
       });
     });
   }

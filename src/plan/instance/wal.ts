@@ -21,7 +21,8 @@ export type WalArchiverChoice =
 export type WalArchiveDecision =
   /** Answer success without archiving. */
   | { kind: "skip"; reason: string; unconfigured: boolean }
-  | { kind: "refuse"; reason: string }
+  /** Nobody's fault: PostgreSQL asks again until the roles are settled. */
+  | { kind: "refuse"; level: "warning"; reason: string }
   | { kind: "archive"; by: Exclude<WalArchiverChoice, { kind: "none" }> };
 
 /** Decides what becomes of a finished segment (reference: instance manager §10.1). */
@@ -29,7 +30,9 @@ export function planWalArchive(view: WalView): WalArchiveDecision {
   if (view.replicaCluster && view.current !== view.me && view.target !== view.me) {
     return { kind: "skip", reason: "this instance of a replica cluster is not its primary", unconfigured: false };
   }
-  if (view.current !== view.me) return { kind: "refuse", reason: "switchover in progress, refusing archiving" };
+  if (view.current !== view.me) {
+    return { kind: "refuse", level: "warning", reason: "switchover in progress, refusing archiving" };
+  }
   if (view.archiver.kind === "none") {
     return { kind: "skip", reason: "no WAL archive is configured", unconfigured: true };
   }

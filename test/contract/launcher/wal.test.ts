@@ -5,6 +5,9 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { WalServer } from "../../../src/instance/wal/wal-server.ts";
+import { createFiles } from "../../../src/process/files.ts";
+import { captureLogs } from "../../support/log-capture.ts";
 import { installPod, sleep, until } from "./pod.ts";
 
 let root: string;
@@ -112,6 +115,18 @@ it("writes the message as one JSON line to the log destination, at the level of 
     { level: "debug", msg: "not there yet", logger: "wal-archive", logging_pod: "pod-1" },
   ]);
   expect(records[0]?.["ts"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+});
+
+it("logs what the resident server calls a warning as one, though the command fails", async () => {
+  const refusal = { code: 1, message: "switchover in progress, refusing archiving", level: "warning" } as const;
+  const archive = async (name: string) => (name === "x" ? refusal : { code: 1, message: "the store is away" });
+  const resident = new WalServer({ archive, restore: async () => refusal }, captureLogs().logger);
+  await resident.listen(createFiles(), join(root, "ipc", "wal.sock"));
+  const [refused, failed] = [await run("wal-archive", "x"), await run("wal-archive", "y")];
+  await resident.close();
+  expect([refused.code, failed.code]).toEqual([1, 1]);
+  expect(JSON.parse(refused.stderr)).toMatchObject({ level: "warning", msg: refusal.message });
+  expect(JSON.parse(failed.stderr)).toMatchObject({ level: "error" });
 });
 
 it("cuts a message that is too long inside of the limits of JSON and UTF-8", async () => {

@@ -89,10 +89,10 @@ describe("archive", () => {
     expect(conditions).toMatchObject([{ status: "Unknown", reason: "ContinuousArchivingNotConfigured" }]);
   });
 
-  test("not the current primary: refused with the original's text, and no news about archiving", async () => {
+  test("not the current primary: refused as a warning with the original's text, and no news about archiving", async () => {
     const { requests, conditions } = world(inStore, { currentPrimary: "c-2" });
     const message = "switchover in progress, refusing archiving";
-    expect(await requests.archive(segment)).toEqual({ code: 1, message });
+    expect(await requests.archive(segment)).toEqual({ code: 1, message, level: "warning" });
     expect(conditions).toEqual([]);
   });
 

@@ -27,12 +27,12 @@ describe("archive", () => {
     [
       "a switchover is under way",
       { current: "c-2", archiver: plugin },
-      { kind: "refuse", reason: "switchover in progress, refusing archiving" },
+      { kind: "refuse", level: "warning", reason: "switchover in progress, refusing archiving" },
     ],
     [
       "no primary is known",
       { current: "", archiver: plugin },
-      { kind: "refuse", reason: "switchover in progress, refusing archiving" },
+      { kind: "refuse", level: "warning", reason: "switchover in progress, refusing archiving" },
     ],
     [
       "a standby of a replica cluster",
