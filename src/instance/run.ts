@@ -23,7 +23,7 @@ import { LocalSql } from "./local-sql.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
 import type { LogOutput } from "./logging.ts";
 import { metricsHandler, QuerySources } from "./metrics-server.ts";
-import { wasDeletedByForce } from "./own-pod.ts";
+import { endWhenDeleted, wasDeletedByForce } from "./own-pod.ts";
 import { createPodPlugins } from "./plugins/pod-plugins.ts";
 import { Postmaster } from "./postmaster.ts";
 import { PrimaryLease } from "./primary-lease.ts";
@@ -256,6 +256,10 @@ export async function runInstance(
     followPluginWindow(context, plugins, status, signal),
     backupMode.run(signal),
     backups.endUnfinished(signal).catch(() => undefined),
+    endWhenDeleted(
+      { ...ownPod, clock: context.clock, isUp: () => postmaster.pid !== undefined, end: terminate },
+      signal,
+    ),
   ];
   upgrade.clean().catch((error) => logger.warning("The files of the last upgrade are still there", { error }));
   void warmUp(context, reconciler, hello.postmasterPid !== undefined);

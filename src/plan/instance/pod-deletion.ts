@@ -18,3 +18,11 @@ export function isDeletedByForce(pod: OwnPod, myUid: string): boolean {
   if (pod.kind === "gone" || pod.uid !== myUid) return true;
   return pod.deletionGraceSeconds !== undefined && pod.deletionGraceSeconds < shortGraceSeconds;
 }
+
+/**
+ * Whether the pod is on its way out, which nothing takes back. Only the object itself proves that: without one, or without an answer,
+ * a pod that waits for its API server would end in vain.
+ */
+export function isBeingDeleted(pod: OwnPod, myUid: string): boolean {
+  return pod.kind === "found" && pod.uid === myUid && pod.deletionGraceSeconds !== undefined;
+}
