@@ -71,8 +71,10 @@ function applyLogicalDecoding(settings: Map<string, string>, cluster: Cluster, m
   const slots = cluster.spec.replicationSlots?.highAvailability;
   if (!slots?.synchronizeLogicalDecoding || slots.enabled === false) return;
   const user = cluster.spec.postgresql?.parameters ?? {};
+  // Nothing was ever sent to an instance that is only being made: waiting for it would stop every subscriber.
+  const unmade = cluster.status?.initializingPVC ?? [];
   const standbys = (cluster.status?.instanceNames ?? [])
-    .filter((name) => name !== cluster.status?.currentPrimary)
+    .filter((name) => name !== cluster.status?.currentPrimary && !unmade.includes(name))
     .sort(byCodeUnits)
     .map((name) => slotNameOf(name, slots.slotPrefix))
     .join(",");

@@ -1,15 +1,15 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
-import { planStandbySlots } from "../../plan/instance/slots.ts";
+import { planStandbySlots, slotCopyPauseMs } from "../../plan/instance/slots.ts";
 import { defaultSlotPrefix, slotNameOf } from "../../postgres/slots.ts";
 import { usesHaSlots } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
 import { LocalSql } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
+import { dropLeftSlots } from "./left-slots.ts";
 import { applySlotActions, physicalSlots, readSlot } from "./slots.ts";
 import { querySource } from "./source-server.ts";
 
-const defaultIntervalSeconds = 30;
 /** First round after the start of a standby. */
 const firstRoundMs = 5_000;
 
@@ -48,7 +48,7 @@ export class SlotReplicator {
       await this.#context.clock.sleep(pauseMs, signal).catch(() => undefined);
       if (signal.aborted) break;
       const cluster = this.#context.state.cluster;
-      pauseMs = (cluster?.spec.replicationSlots?.updateInterval || defaultIntervalSeconds) * 1000;
+      pauseMs = slotCopyPauseMs(cluster?.spec.replicationSlots?.updateInterval);
       if (!cluster || !(await this.#isDue(cluster))) continue;
       try {
         await this.#round(cluster, signal);
@@ -72,11 +72,13 @@ export class SlotReplicator {
     const { settings, logger } = this.#context;
     const slots = cluster.spec.replicationSlots;
     const prefix = slots?.highAvailability?.slotPrefix || defaultSlotPrefix;
+    const { isExcluded, broken } = compileExclusion(slots?.synchronizeReplicas?.excludePatterns ?? []);
+    if (broken.length > 0) logger.warning("Some excludePatterns are not regular expressions", { patterns: broken });
+    // Before the primary is asked, which may be away.
+    await dropLeftSlots(this.#sql, { isExcluded, logger });
     const source = { host: settings.primaryHost, port: settings.primaryPort, signal };
     const primary = (await querySource(this.#context, source, physicalSlots)).map(readSlot);
     const local = (await this.#sql.query(physicalSlots)).map(readSlot);
-    const { isExcluded, broken } = compileExclusion(slots?.synchronizeReplicas?.excludePatterns ?? []);
-    if (broken.length > 0) logger.warning("Some excludePatterns are not regular expressions", { patterns: broken });
     const actions = planStandbySlots({
       local,
       primary,

@@ -13,6 +13,15 @@ export type SlotAction =
   | { kind: "advance"; name: string; to: string; reason: string }
   | { kind: "drop"; name: string; reason: string };
 
+/** Pause between two copies of the primary's slots when none is set, in seconds. */
+const defaultCopySeconds = 30;
+
+/** Pause between two copies of the primary's slots, in milliseconds; `updateInterval` is in seconds. */
+export function slotCopyPauseMs(updateInterval: number | undefined): number {
+  const isUsable = updateInterval !== undefined && Number.isFinite(updateInterval) && updateInterval > 0;
+  return (isUsable ? updateInterval : defaultCopySeconds) * 1000;
+}
+
 export interface PrimarySlotsView {
   slots: readonly Slot[];
   /** Names of the slots that the other instances need. */

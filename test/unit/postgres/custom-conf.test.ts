@@ -94,6 +94,12 @@ describe("settings", () => {
     expect(settings.get("synchronized_standby_slots")).toBe("_cnpg_obs_2,_cnpg_obs_3");
     expect(settings.get("pg_failover_slots.standby_slot_names")).toBe("_cnpg_obs_2,_cnpg_obs_3");
     expect(buildSettings(cluster, { major: 16, mode: "run" }).has("synchronized_standby_slots")).toBe(false);
+    const joining = aCluster(
+      { replicationSlots, postgresql: { parameters } },
+      { initializingPVC: ["obs-3", "obs-3-wal"] },
+    );
+    expect(buildSettings(joining, run).get("synchronized_standby_slots")).toBe("_cnpg_obs_2");
+    expect(buildSettings(joining, run).get("pg_failover_slots.standby_slot_names")).toBe("_cnpg_obs_2");
     const off = aCluster({ replicationSlots: { highAvailability: { enabled: false } }, postgresql: { parameters } });
     expect(buildSettings(off, run).has("synchronized_standby_slots")).toBe(false);
     const empty = aCluster({ replicationSlots, postgresql: { parameters } }, { instanceNames: [] });

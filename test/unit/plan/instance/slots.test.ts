@@ -4,6 +4,7 @@ import {
   planStandbySlots,
   type Slot,
   type StandbySlotsView,
+  slotCopyPauseMs,
 } from "../../../../src/plan/instance/slots.ts";
 
 function slot(name: string, change: Partial<Slot> = {}): Slot {
@@ -100,4 +101,15 @@ describe("planStandbySlots", () => {
     const actions = plan({ local: [slot("_cnpg_c_2", { holdsXmin: true })] });
     expect(actions).toEqual(["drop _cnpg_c_2"]);
   });
+});
+
+test.each([
+  ["unset", undefined, 30_000],
+  ["nothing, which would be no pause at all", 0, 30_000],
+  ["below nothing", -1, 30_000],
+  ["no number", Number.NaN, 30_000],
+  ["a second", 1, 1_000],
+  ["the default of the definition", 30, 30_000],
+])("the pause between two copies of the slots: %s", (_about, seconds, ms) => {
+  expect(slotCopyPauseMs(seconds)).toBe(ms);
 });
