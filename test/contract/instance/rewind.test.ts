@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import { listAll } from "../../../src/ports/object-store.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
@@ -213,3 +214,20 @@ test("a former primary archives what its successor shares and nobody else has, b
   expect(kept.flatMap((folder) => readdirSync(join(one.volume, folder)))).toContain(own);
   expect(one.psql("SELECT to_regclass('common') IS NOT NULL, to_regclass('lost_at_last') IS NULL")).toBe("t|t");
 }, 240_000);
+
+test("a history of a timeline that the cluster does not know yet is for its primary alone", async () => {
+  const store = await createS3Store(s3.options("archive"));
+  await store.put("lab/wals/0000000A.history", [Buffer.from("1\t0/1000000\tfor the test\n")]);
+  store.close();
+  await lab.patchStatus({ timelineID: 9 });
+  const ask = (instance: LabInstance) => instance.runCommand(["wal-restore", "0000000A.history", "future"]);
+  for (const { ports } of [one, two]) {
+    await until("it has read that", async () => {
+      const cluster = (await (await fetch(`http://127.0.0.1:${ports.local}/cache/cluster`)).json()) as Cluster;
+      return cluster.status?.timelineID === 9;
+    });
+  }
+  expect([await ask(one), await ask(two)]).toEqual([1, 0]);
+  expect(existsSync(join(two.pgData, "future"))).toBe(true);
+  expect(existsSync(join(one.pgData, "future"))).toBe(false);
+});
