@@ -53,8 +53,14 @@ export async function createInstanceContext(
   };
 }
 
-/** Reads the Cluster, patiently: 5 attempts, 1 s first, then three times as long each. */
-export async function waitForCluster(context: InstanceContext): Promise<Cluster> {
+/**
+ * Reads the Cluster, patiently: 5 attempts, 1 s first, then three times as long each. `failed` is called after each one that failed,
+ * before the next.
+ */
+export async function waitForCluster(
+  context: InstanceContext,
+  failed: (error: unknown, attempt: number) => Promise<void> = async () => undefined,
+): Promise<Cluster> {
   const { kube, clock, random, settings, logger } = context;
   const key = { namespace: settings.namespace, name: settings.clusterName };
   return retry(
@@ -63,6 +69,7 @@ export async function waitForCluster(context: InstanceContext): Promise<Cluster>
         return await kube.get(resources.clusters, key, { timeoutMs: 10_000 });
       } catch (error) {
         logger.warning("Could not read the Cluster", { error, attempt });
+        await failed(error, attempt);
         throw error;
       }
     },

@@ -6,6 +6,7 @@ import type { LogSpill, PostmasterHost } from "../ports/postmaster-host.ts";
 import { BackupMode } from "./backup/backup-mode.ts";
 import { BackupRunner } from "./backup/backup-runner.ts";
 import { followPluginWindow } from "./backup/plugin-window.ts";
+import { startWithoutCluster } from "./cached-start.ts";
 import { loadServerCertificate } from "./certificates.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
@@ -158,7 +159,7 @@ export async function runInstance(
     reconciler.wake();
   });
   const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster));
-  const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status, volumes });
+  const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status, volumes, podUid });
   const slots = new SlotReplicator(context, postmaster);
   const declared = new DeclaredObjects(context, kube, secrets);
   const sources = new QuerySources(context, secrets);
@@ -262,7 +263,11 @@ export async function runInstance(
     ),
   ];
   upgrade.clean().catch((error) => logger.warning("The files of the last upgrade are still there", { error }));
-  void warmUp(context, reconciler, hello.postmasterPid !== undefined);
+  const cached = { context, lifecycle, postmaster, podUid, adopted: () => reconciler.adopted() };
+  void warmUp(context, reconciler, {
+    isUp: () => postmaster.pid !== undefined,
+    failed: async (error, attempt) => (diskKilled ? undefined : startWithoutCluster(cached, error, attempt)),
+  });
   const failure = await Promise.all(background).then(
     () => undefined,
     (error: unknown) => error,
@@ -279,15 +284,19 @@ export async function runInstance(
 async function warmUp(
   context: Awaited<ReturnType<typeof createInstanceContext>>,
   reconciler: Reconciler,
-  adopted: boolean,
+  options: { isUp: () => boolean; failed: (error: unknown, attempt: number) => Promise<void> },
 ): Promise<void> {
+  const failed = (error: unknown, attempt: number) =>
+    options
+      .failed(error, attempt)
+      .catch((cause) => context.logger.error("PostgreSQL could not be started without the Cluster", { error: cause }));
   try {
-    const cluster = await waitForCluster(context);
+    const cluster = await waitForCluster(context, failed);
     context.state.cluster ??= cluster;
     reconciler.wake();
   } catch (error) {
     // With PostgreSQL up, an API server that is away is no reason to touch anything; the watch goes on trying.
-    if (!adopted) context.logger.error("The Cluster could not be read yet; still trying", { error });
+    if (!options.isUp()) context.logger.error("The Cluster could not be read yet; still trying", { error });
   }
 }
 

@@ -3,6 +3,7 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
 import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
+import { dropStandbyNote, keepStandbyNote } from "../cached-start.ts";
 import { missingCertificates } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import { isDiskFull } from "../disk-full.ts";
@@ -31,6 +32,7 @@ export interface ReconcilerOptions {
   secrets: SecretReader;
   status: ClusterStatusWriter;
   volumes: Pick<VolumeWatch, "stake" | "silence">;
+  podUid: string;
 }
 
 /** Pause before the next pass, in milliseconds; events bring it forward. */
@@ -178,6 +180,8 @@ export class Reconciler {
     if (files.kind === "diskFull") throw files.error;
     const requeueMs = await this.#database.reconcile(cluster, files.sha256, signal);
     await refreshExternalFiles(context, cluster, secrets, { which: "others", signal });
+    if (context.data.knownRole === "standby") await keepStandbyNote(context, this.#options.podUid);
+    else await dropStandbyNote(context);
     return requeueMs;
   }
 
@@ -243,7 +247,9 @@ export class Reconciler {
     }
     await this.#prepareFolders(cluster);
     context.state.fenced = isFenced(parseFencing(cluster), context.settings.podName);
-    if (!context.state.fenced) {
+    if (context.state.fenced) {
+      await dropStandbyNote(context);
+    } else {
       if (role.kind === "primary" && !(await this.#role.holdLease(signal))) return lease.timings.retryPeriodMs;
       // After the lease: once there is a current primary, a lease without a history can't be claimed freely any more.
       if (role.kind === "primary" && role.claimCurrent) await status.claimPrimary(() => lease.held, signal);
@@ -271,6 +277,7 @@ export class Reconciler {
       case "none":
         return undefined;
       case "fence":
+        void dropStandbyNote(context);
         await this.#sql.close();
         await lifecycle.fence();
         return resyncMs;
