@@ -137,6 +137,17 @@ test("says why a target cannot be reached, and a next attempt fills no disk", as
   expect(instance.volumeEntries().filter((name) => name.startsWith("pgdata_"))).toEqual([]);
 });
 
+test("an attempt that is killed at any point is in no way of the next one", async () => {
+  const instance = await lab.instance("lab-6");
+  for (const afterMs of [600, 1_500, 2_500, 4_000]) {
+    const job = instance.job("full-recovery", []);
+    await sleep(afterMs);
+    await job.kill();
+  }
+  expect(await recover(instance, null), instance.output.slice(-4000)).toBe(0);
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+});
+
 test("a network that is cut in mid-recovery is waited for: the base is read on, and recovery does not end early", async () => {
   const instance = await lab.instance("lab-3");
   let halves = 0;
