@@ -154,6 +154,8 @@ test("the designated primary of a replica cluster follows its source, and its st
   await follows(b2, "of_a", 1000);
   await until("lab-2 streams", async () => b1.psql(standbys) === "lab-2");
   expect(b1.psql("SELECT slot_name FROM pg_replication_slots")).toBe("_cnpg_lab_2");
+  // In a replica cluster every standby has its own archiver, and only the designated primary's archives.
+  expect(await b2.runCommand(["wal-archive", "pg_wal/000000010000000000000001"])).toBe(0);
 }, 180_000);
 
 test("minApplyDelay keeps back on every instance what was received, until it is taken away", async () => {

@@ -52,6 +52,9 @@ test("two standbys join side by side and stream through their own slots", async 
   const status = await two.status();
   expect(status).toMatchObject({ isPrimary: false, isWalReceiverActive: true, timeLineID: 1 });
   expect((await one.status()).replicationInfo?.map((row) => row.applicationName)).toEqual(["lab-2", "lab-3"]);
+  // Whose WAL it is decides who archives it, whatever PostgreSQL asks.
+  const archive = ["wal-archive", "pg_wal/000000010000000000000001"];
+  expect([await one.runCommand(archive), await two.runCommand(archive)]).toEqual([0, 1]);
 });
 
 test("a standby copies the slots of the others", async () => {
