@@ -50,6 +50,11 @@ const longestLookMs = 30_000;
 /** How long news of a backup for the Cluster's status may take; nothing but the news hangs on it. */
 const newsLimitMs = 30_000;
 
+/** What each line about a backup tells of its object. */
+function logFieldsOf({ metadata }: Backup): Record<string, unknown> {
+  return { logger: "backup", backupName: metadata.name, backupNamespace: metadata.namespace };
+}
+
 /** Starts backups and follows them to their end. */
 export class BackupRunner {
   readonly #deps: BackupRunnerDeps;
@@ -108,7 +113,7 @@ export class BackupRunner {
   async #run(cluster: Cluster, backup: Backup, start: Runnable): Promise<void> {
     const { context, events } = this.#deps;
     const { signal } = this.#closing;
-    const logger = context.logger.child({ logger: "backup", backupName: backup.metadata.name });
+    const logger = context.logger.child(logFieldsOf(backup));
     const { podName } = context.settings;
     const record = new BackupRecord(backup, { podName, kube: context.kube, clock: context.clock, logger, events });
     record.event("Normal", "Starting", "Backup started");
@@ -182,7 +187,7 @@ export class BackupRunner {
     const { context, events } = this.#deps;
     const { signal } = this.#closing;
     const { podName } = context.settings;
-    const logger = context.logger.child({ logger: "backup", backupName: backup.metadata.name });
+    const logger = context.logger.child(logFieldsOf(backup));
     const record = new BackupRecord(backup, { podName, kube: context.kube, clock: context.clock, logger, events });
     const lost = `instance manager was restarted during backup on pod ${podName}`;
     try {
