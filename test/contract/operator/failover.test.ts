@@ -219,17 +219,24 @@ describe("a node that is drained", () => {
     for (const node of ["left", "right"]) {
       await world.api.create(resources.nodes, { apiVersion: "v1", kind: "Node", metadata: { name: node } });
     }
-    for (const [serial, node] of ["left", "left", "right"].entries())
-      scene.node.nodeOf.set(`${name}-${serial + 1}`, node);
+    for (const serial of [1, 2, 3]) scene.node.nodeOf.set(`${name}-${serial}`, "left");
     await scene.create(name);
     await scene.waitHealthy(name, 3);
     const passes = endedPasses(operator, name).length;
     await cordon("left", true);
-    // One of three elsewhere is too few as long as nothing has been evicted: the one beside the primary has to move first.
+    // With nobody elsewhere there is nobody to hand over to: those beside the primary have to move first.
     await expect.poll(() => endedPasses(operator, name).length, { timeout: 20_000 }).toBeGreaterThan(passes);
     expect((await scene.cluster(name)).status?.targetPrimary).toBe(`${name}-1`);
-    scene.node.nodeOf.set(`${name}-2`, "right");
-    await scene.node.killPod(`${name}-2`);
+    const evict = async (pod: string) => {
+      scene.node.nodeOf.set(pod, "right");
+      await scene.node.killPod(pod);
+    };
+    await evict(`${name}-2`);
+    await expect
+      .poll(async () => (await scene.find(resources.pods, `${name}-2`))?.spec?.nodeName, { timeout: 20_000 })
+      .toBe("right");
+    await scene.waitHealthy(name, 3);
+    await evict(`${name}-3`);
     const moved = await scene.waitStatus(name, "a primary elsewhere", (it) => it.currentPrimary !== `${name}-1`);
     expect(["2", "3"]).toContain(moved.status?.currentPrimary?.slice(-1));
     await scene.waitHealthy(name, 3);
