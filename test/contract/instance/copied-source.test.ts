@@ -215,3 +215,13 @@ test("a Subscription follows a publication of the source, and is dropped with it
   await lab.plane.kubectl(["delete", "subscription", "goods", "-n", "default", "--timeout=60s"]);
   expect(instance.psql("SELECT count(*) FROM pg_subscription")).toBe("0");
 }, 120_000);
+
+test("a rotated password of an external cluster reaches its file once the operator has seen it", async () => {
+  const instance = await lab.instance("lab-3");
+  const file = () => readFileSync(join(instance.scratch, "external", "origin", "pgpass"), "utf8");
+  expect(file()).toContain(`:copier:${password}`);
+  const stringData = { password: "rotated" };
+  await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "origin" }, stringData });
+  await lab.patchStatus({ secretsResourceVersion: { externalClusterSecretVersion: { origin: "seen" } } });
+  await until("the new one", async () => file().includes(":copier:rotated"), 60_000);
+});

@@ -69,13 +69,17 @@ test("roles are created with attributes, memberships, comment and password; one 
   expect(stored()).toMatch(/^SCRAM-SHA-256\$4096:/);
 });
 
-test("a changed Secret gives a new password, also right after a restart; no password is logged", async () => {
+test("a changed Secret gives a new password, while the manager runs and right after a restart; no password is logged", async () => {
   const before = stored();
   await one.kill();
   await lab.apply(secret("second"));
   one.run();
   await one.ready();
   await until("new password", async () => stored() !== before, limitMs);
+  const second = stored();
+  await lab.apply(secret("third"));
+  await lab.patchStatus({ secretsResourceVersion: { managedRoleSecretVersion: { "dante-password": "seen" } } });
+  await until("another one while it runs", async () => stored() !== second, limitMs);
   expect(one.output).not.toMatch(/SCRAM-SHA-256\$4096:|PASSWORD '/);
 });
 
