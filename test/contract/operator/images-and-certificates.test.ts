@@ -124,6 +124,32 @@ async function leaf(signer: { certificate: string; privateKey: string }, usage: 
   return { "tls.crt": pair.certificate, "tls.key": pair.privateKey };
 }
 
+describe("extensions that come as images", () => {
+  const extension = (name: string) => ({ name, image: { reference: `example.org/${name}:1` } });
+
+  /** Image and place of each extension, pod by pod. */
+  const mounted = async () =>
+    (await podsOf("v")).map(({ spec }) => {
+      const mounts = spec?.containers[0]?.volumeMounts ?? [];
+      return (spec?.volumes ?? []).flatMap(({ name, image }) =>
+        image ? [[image.reference, mounts.find((it) => it.name === name)?.mountPath]] : [],
+      );
+    });
+
+  it("are mounted into every pod, and one that is added has every pod made anew with it", async () => {
+    const imageName = "example.org/postgresql:18.1";
+    await scene.create("v", { instances: 2, imageName, postgresql: { extensions: [extension("vector")] } });
+    await scene.waitHealthy("v", 2);
+    const vector = ["example.org/vector:1", "/extensions/vector"];
+    expect(await mounted()).toEqual([[vector], [vector]]);
+    await scene.patchSpec("v", { postgresql: { extensions: [extension("vector"), extension("postgis")] } });
+    const both = [vector, ["example.org/postgis:1", "/extensions/postgis"]];
+    await expect.poll(mounted, soon).toEqual([both, both]);
+    const cluster = await scene.waitHealthy("v", 2);
+    expect(cluster.status?.pgDataImageInfo?.extensions?.map(({ name }) => name)).toEqual(["vector", "postgis"]);
+  });
+});
+
 describe("certificates that the user provides", () => {
   const names = {
     serverCASecret: "my-server-ca",
