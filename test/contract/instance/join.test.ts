@@ -83,3 +83,14 @@ test("the slot of an instance that is gone is dropped", async () => {
     JSON.parse((await lab.lease()).metadata.annotations?.["cnpg-ts.dev/voters"] ?? "{}").voters;
   await until("voters", async () => JSON.stringify(await voters()) === '["lab-1"]');
 });
+
+test("a join that finds no primary ends, and says what to look at", async () => {
+  const three = await lab.instance("lab-3");
+  await lab.patchCluster({ spec: { startDelay: 2 } });
+  lab.proxy.cut();
+  expect(await three.job("join", ["--parent-node", "127.0.0.1"]).exit).toBe(1);
+  expect(three.output).toContain(
+    "could not be reached for 2 s (spec.startDelay): check that the cluster has a primary",
+  );
+  expect(existsSync(three.pgData)).toBe(false);
+});
