@@ -170,9 +170,19 @@ function addMissing(program: Command): void {
   }
 }
 
+/** Flags of the log may stand before a command or after it; wherever they stand, it is the program that takes them. */
+function handOnLogFlags(program: Command): void {
+  program.hook("preAction", (_program, command) => {
+    for (const [name, value] of Object.entries(program.opts())) {
+      if (program.getOptionValueSource(name) === "cli") command.setOptionValue(name, value);
+    }
+  });
+}
+
 async function main(): Promise<number> {
   const program = addLogFlags(new Command("manager"));
   program.exitOverride().showHelpAfterError(false);
+  handOnLogFlags(program);
   addInstance(program);
   addWal(program);
   addSmallCommands(program);

@@ -84,13 +84,17 @@ test("the slot of an instance that is gone is dropped", async () => {
   await until("voters", async () => JSON.stringify(await voters()) === '["lab-1"]');
 });
 
-test("a join that finds no primary ends, and says what to look at", async () => {
+test("a join that finds no primary ends, and says what to look at, in the words that its flags give to the log", async () => {
   const three = await lab.instance("lab-3");
   await lab.patchCluster({ spec: { startDelay: 2 } });
   lab.proxy.cut();
-  expect(await three.job("join", ["--parent-node", "127.0.0.1"]).exit).toBe(1);
+  const flags = ["--log-level=loud", "--log-field-level=severity", "--log-field-timestamp=at"];
+  expect(await three.job("join", ["--parent-node", "127.0.0.1", ...flags]).exit).toBe(1);
   expect(three.output).toContain(
     "could not be reached for 2 s (spec.startDelay): check that the cluster has a primary",
   );
+  expect(three.output).toMatch(/^\{"severity":"warning","at":"[^"]+","msg":"Unknown log level, using info",.*"loud"/m);
+  expect(three.output).not.toContain('"level":');
+  expect(existsSync(join(three.scratch, "tmp"))).toBe(true);
   expect(existsSync(three.pgData)).toBe(false);
 });
