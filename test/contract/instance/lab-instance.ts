@@ -28,6 +28,7 @@ const jobCommands = {
   join: "join",
   pgbasebackup: "pgbasebackup",
   "full-recovery": "restore",
+  "snapshot-recovery": "restoresnapshot",
 } as const;
 
 /** What the instances of one lab share. */

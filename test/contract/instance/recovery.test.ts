@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createSqlConnector } from "../../../src/sql/pg-connector.ts";
 import { type FaultyS3, startFaultyS3 } from "../store/faulty-s3.ts";
 import { type ArchivedSource, startArchivedSource } from "./archived-source.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
@@ -175,6 +177,49 @@ test("a network that is cut in mid-recovery is waited for: the base is read on, 
   network.fault = () => "pass";
   expect(query(instance, ids)).toBe("1,2,3,4,5,6");
   expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+}, 240_000);
+
+/** What a snapshot of a volume is to its new owner. */
+function copyFolder(from: string, to: string): void {
+  execFileSync("cp", ["-a", from, to]);
+  execFileSync("chown", ["-R", `${lab.user.uid}:${lab.user.gid}`, to]);
+}
+
+test("a snapshot that was taken while the server ran recovers by its label and the archive", async () => {
+  const instance = await lab.instance("lab-7");
+  const { socketDir: host, port, dataDir } = source.server;
+  const origin = { host, port, user: "postgres", database: "postgres", applicationName: "test" };
+  const session = await createSqlConnector().connect(origin);
+  await session.query("SELECT pg_backup_start('snapshot', true)");
+  copyFolder(dataDir, instance.pgData);
+  const [stopped] = await session.query("SELECT labelfile FROM pg_backup_stop()");
+  await session.close();
+  await source.sql("CREATE TABLE public.after_snapshot AS SELECT 4711 AS ids");
+  await source.flush();
+  const label = Buffer.from(String(stopped?.["labelfile"])).toString("base64");
+  const { exit } = instance.job("snapshot-recovery", [`--backuplabel=${label}`]);
+  expect(await exit, instance.output.slice(-4000)).toBe(0);
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  expect(query(instance, "SELECT ids FROM after_snapshot")).toBe("4711");
+  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+  expect(existsSync(join(instance.pgData, "postmaster.pid"))).toBe(false);
+});
+
+test("a snapshot of an instance's volume becomes a standby of its cluster", async () => {
+  const [primary, instance] = [await lab.instance("lab-1"), await lab.instance("lab-8")];
+  primary.signal("SIGTERM");
+  expect(await primary.exit).toBe(0);
+  copyFolder(primary.pgData, instance.pgData);
+  primary.run();
+  await primary.ready(60_000);
+  await lab.patchStatus({ instanceNames: ["lab-1", "lab-8"] });
+  expect(await instance.job("snapshot-recovery", ["--immediate"]).exit, instance.output.slice(-4000)).toBe(0);
+  expect(existsSync(join(instance.pgData, "standby.signal"))).toBe(true);
+  instance.run();
+  await instance.ready(60_000);
+  const streams = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming'";
+  await until("it streams", async () => primary.psql(streams) === "lab-8", 60_000);
+  expect((await instance.status()).isPrimary).toBe(false);
 }, 240_000);
 
 test("recovers from a Backup object alone", async () => {
