@@ -13,7 +13,7 @@ let one: LabInstance;
 beforeAll(async () => {
   lab = await Lab.start({
     spec: {
-      stopDelay: 12,
+      stopDelay: 16,
       smartShutdownTimeout: 1,
       switchoverDelay: 2,
       postgresql: {
@@ -215,7 +215,7 @@ test("at the end of the container the steps share one deadline, a checkpoint wit
   expect(await one.exit).toBe(0);
   expect(stopsSince(start)).toEqual([
     ["smart", "1000"],
-    ["fast", "8000"],
+    ["fast", "11000"],
     ["immediate", "null"],
   ]);
   expect(one.output.slice(start)).toContain("Executing CHECKPOINT command before shutdown");
