@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Waits until a condition gives a value; fails with its name after the limit. */
-export async function until<T>(what: string, get: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+export async function until<T>(what: string, get: () => Promise<T | undefined | false>, limitMs = 60_000): Promise<T> {
   const end = Date.now() + limitMs;
   let last: unknown;
   for (;;) {
