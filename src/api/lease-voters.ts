@@ -8,6 +8,8 @@ export interface LeaseVoters {
   holderUID: string;
   /** Name of the instance that gave the Lease back; absent while somebody holds it. */
   releasedBy?: string;
+  /** Where the WAL of a primary ends that was stopped in order before it gave the Lease back: its last checkpoint. */
+  walEnd?: string;
 }
 
 /** Reads the annotation; `undefined` when it is absent or unreadable (then the Lease alone decides). */
@@ -19,9 +21,14 @@ export function parseLeaseVoters(object: {
   try {
     const value = JSON.parse(text) as Partial<LeaseVoters>;
     if (!Array.isArray(value.voters) || typeof value.holderUID !== "string") return undefined;
-    const { holderUID, releasedBy } = value;
+    const { holderUID, releasedBy, walEnd } = value;
     const voters = value.voters.filter((name) => typeof name === "string");
-    return { voters, holderUID, ...(typeof releasedBy === "string" ? { releasedBy } : {}) };
+    return {
+      voters,
+      holderUID,
+      ...(typeof releasedBy === "string" ? { releasedBy } : {}),
+      ...(typeof walEnd === "string" ? { walEnd } : {}),
+    };
   } catch {
     return undefined;
   }
@@ -29,6 +36,6 @@ export function parseLeaseVoters(object: {
 
 /** Writes the annotation's text, voters sorted and unique so that equal sets give equal text. */
 export function formatLeaseVoters(value: LeaseVoters): string {
-  const { holderUID, releasedBy } = value;
-  return JSON.stringify({ voters: [...new Set(value.voters)].sort(), holderUID, releasedBy });
+  const { holderUID, releasedBy, walEnd } = value;
+  return JSON.stringify({ voters: [...new Set(value.voters)].sort(), holderUID, releasedBy, walEnd });
 }

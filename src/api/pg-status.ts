@@ -35,7 +35,16 @@ export interface PostgresStatus {
   sessionID: string;
   isPodReady: boolean;
   /** What only our own instance manager tells. */
-  cnpgTs?: LeaseReport & BackupReport;
+  cnpgTs?: LeaseReport & BackupReport & WalReport;
+}
+
+/** What a standby knows of its own WAL. */
+export interface WalReport {
+  /**
+   * Whether its positions tell of everything on its disk: after a start they grow up to what was received before. Absent from
+   * a primary, and from an older instance manager.
+   */
+  walEndKnown?: boolean;
 }
 
 /** The backups that an instance is taking. */

@@ -41,7 +41,10 @@ const primaryFacts = `
 const standbyFacts = `
   SELECT coalesce(pg_last_wal_receive_lsn()::text, '') AS received, coalesce(pg_last_wal_replay_lsn()::text, '') AS replayed,
          pg_is_wal_replay_paused() AS paused,
-         EXISTS (SELECT 1 FROM pg_stat_wal_receiver) AS receiving`;
+         EXISTS (SELECT 1 FROM pg_stat_wal_receiver) AS receiving,
+         pg_last_wal_receive_lsn() IS NOT NULL OR EXISTS (
+           SELECT 1 FROM pg_stat_activity
+            WHERE backend_type = 'startup' AND wait_event IN ('RecoveryWalStream', 'RecoveryRetrieveRetryInterval')) AS all_read`;
 
 const replicationFacts = `
   SELECT application_name AS "applicationName", coalesce(state, '') AS state,
@@ -212,5 +215,7 @@ export class StatusCollector {
     if (replayed) status.replayLsn = replayed;
     status.replayPaused = row["paused"] === true;
     status.isWalReceiverActive = row["receiving"] === true;
+    // Recovery asks for a stream only once it has read whatever lies on the disk.
+    status.cnpgTs = { walEndKnown: row["all_read"] === true };
   }
 }

@@ -19,6 +19,12 @@ export interface SimCluster {
   ready: readonly string[];
 }
 
+/** The FailoverQuorum: whose transactions wait for one of which standbys. */
+export interface SimQuorum {
+  primary: string;
+  standbyNames: string[];
+}
+
 export type ApiAnswer<T> = { kind: "ok"; value: T } | { kind: "conflict" } | { kind: "notFound" };
 
 const emptyLease = { holder: "", renewTime: "", transitions: 0, durationSeconds: 0, voters: undefined };
@@ -28,6 +34,8 @@ export class ApiServer {
   readonly name = "api";
   lease: SimLease | undefined;
   cluster: SimCluster;
+  /** Only kept where synchronous replication waits for some of the standbys. */
+  quorum: SimQuorum | undefined;
   deletedLeases = 0;
   /** Called when the holder lists somebody for the first time. */
   onNewVoter: ((holder: string, voter: string) => void) | undefined;

@@ -23,6 +23,8 @@ export class Holder {
   #claiming: number | undefined;
   #told: ReleaseNotice | undefined;
   #attempted: string[] = [];
+  /** The record that this one's took the place of. */
+  #replaced: LeaseRecord | undefined;
   #busy = false;
   #nextAt = Number.NEGATIVE_INFINITY;
 
@@ -159,6 +161,7 @@ export class Holder {
                 voters: this.#planVoters(read.value, this.#manager.cluster?.target),
                 holderUID: String(this.#manager.uid),
                 releasedBy: this.#manager.name,
+                ...this.#walEnd(),
               },
             }),
           (written) => {
@@ -169,6 +172,19 @@ export class Holder {
         );
       },
     );
+  }
+
+  #walEnd(): { walEnd?: string } {
+    const { postgres } = this.#manager;
+    return postgres.isPrimaryData && !postgres.running && postgres.endedAt !== undefined
+      ? { walEnd: String(postgres.endedAt) }
+      : {};
+  }
+
+  /** Where the WAL of a former primary ends that gave the Lease back to this one. */
+  formerEnd(former: string): bigint | undefined {
+    const { releasedBy, walEnd } = this.#replaced?.voters ?? {};
+    return releasedBy === former && walEnd !== undefined ? BigInt(walEnd) : undefined;
   }
 
   askHolder(done: (value: "me" | "former" | "other" | "nobody") => void): void {
@@ -328,6 +344,7 @@ export class Holder {
           if (isClaim) this.#giveBack(3, () => undefined);
           return;
         }
+        if (isClaim) this.#replaced = lease;
         this.#notice(answer.value);
         this.#heldBefore = true;
         this.#ownTransitions = transitions;

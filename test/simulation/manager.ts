@@ -1,8 +1,9 @@
 import type { PromiseAnswer, PromiseRequest } from "../../src/plan/instance/promise.ts";
 import { type RightGround, votersToAsk } from "../../src/plan/instance/right-to-write.ts";
 import { type RoleDecision, planStart as realStart } from "../../src/plan/instance/role.ts";
-import type { ApiAnswer, ApiServer, SimCluster } from "./api-server.ts";
+import type { ApiAnswer, ApiServer, SimCluster, SimQuorum } from "./api-server.ts";
 import { Holder } from "./holder.ts";
+import type { Durability } from "./oracle.ts";
 import type { Postgres } from "./postgres.ts";
 import type { Rules } from "./rules.ts";
 import type { World } from "./world.ts";
@@ -11,6 +12,9 @@ import type { World } from "./world.ts";
 const lookMs = 200;
 /** Pause between reads of the Cluster. */
 const readMs = 500;
+
+/** Of any FailoverQuorum here. */
+const quorumStatus = { method: "ANY", standbyNumber: 1 };
 
 /** Clock of a node: it runs a little fast or slow, and shows another time than the others. */
 export interface NodeClock {
@@ -53,7 +57,19 @@ export class Manager {
   #holderAnswer: { value: "me" | "former" | "other" | "nobody"; at: number } | undefined;
   #claimingCurrent = false;
 
-  constructor(deps: { world: World; api: ApiServer; rules: Rules; postgres: Postgres; clock: NodeClock }) {
+  /** Which of the standbys commits wait for; with `some`, failovers go by the quorum. */
+  readonly #synchronous: Exclude<Durability, "none"> | undefined;
+  #quorumAt = 0;
+
+  constructor(deps: {
+    world: World;
+    api: ApiServer;
+    rules: Rules;
+    postgres: Postgres;
+    clock: NodeClock;
+    synchronous: Durability;
+  }) {
+    this.#synchronous = deps.synchronous === "none" ? undefined : deps.synchronous;
     this.world = deps.world;
     this.api = deps.api;
     this.rules = deps.rules;
@@ -269,7 +285,8 @@ export class Manager {
     const { life } = postgres;
     postgres.later(mode === "fast" ? this.world.between(100, 2_000) : this.world.between(5, 400), () => {
       if (postgres.life === life) {
-        postgres.die();
+        if (mode === "fast") postgres.end();
+        else postgres.die();
         this.note(() => `PostgreSQL is down (${mode})`);
       }
     });
@@ -351,6 +368,7 @@ export class Manager {
       case "primary":
         this.holder.want();
         if (role.claimCurrent && this.holder.held) this.#claimCurrent(cluster);
+        else if (this.#synchronous === "some") this.#recordQuorum();
         return;
       default:
         return;
@@ -409,9 +427,73 @@ export class Manager {
     if (!this.holder.held) return;
     if (waitForReceiver && this.postgres.receiving) return;
     if (cluster.target !== this.name) return;
+    if (waitForReceiver && this.#synchronous) this.#askBeforePromotion(cluster, 1);
+    else this.#promoteNow("");
+  }
+
+  #promoteNow(reason: string): void {
     this.#promoting = true;
-    this.note(() => "promotes");
+    this.note(() => `promotes ${reason}`);
     this.postgres.promote();
+  }
+
+  /** The others tell how far they have come, now that nobody acknowledges anything any more. */
+  #askBeforePromotion(cluster: SimCluster, attempt: number): void {
+    const tenure = this.holder.right?.transitions;
+    const positions = new Map<string, bigint>();
+    const peers = [...this.peers.keys()].filter((name) => name !== cluster.current);
+    let open = true;
+    this.#busy = true;
+    const conclude = () => {
+      if (!open) return;
+      open = false;
+      this.#busy = false;
+      const isStill =
+        this.holder.held && this.holder.right?.transitions === tenure && this.cluster?.target === this.name;
+      if (!isStill || !this.postgres.running || this.#terminating || this.#stopping) return;
+      const { quorum } = this.api;
+      const decision = this.rules.planPromotion({
+        me: this.name,
+        former: cluster.current,
+        position: BigInt(this.postgres.wal.length),
+        formerEnd: this.holder.formerEnd(cluster.current),
+        peers: peers.map((name) => ({ name, position: positions.get(name) })),
+        quorum: this.#synchronous === "some" ? quorum && { ...quorumStatus, ...quorum } : "notAsked",
+      });
+      if (decision.kind === "promote") this.#promoteNow(decision.reason);
+      else if (decision.final || attempt === 3) this.#declineTarget(decision.reason);
+      else this.#askBeforePromotion(cluster, attempt + 1);
+    };
+    this.later(1_000, conclude);
+    for (const name of peers) {
+      this.tellPeer(name, (peer) => {
+        const { postgres } = peer;
+        if (!postgres.running || postgres.isPrimaryData || postgres.frozen) return;
+        const position = BigInt(postgres.wal.length);
+        peer.tellPeer(this.name, (me) => {
+          if (me !== this || !open) return;
+          positions.set(name, position);
+          if (positions.size === peers.length) conclude();
+        });
+      });
+    }
+    if (peers.length === 0) conclude();
+  }
+
+  #declineTarget(reason: string): void {
+    this.note(() => `leaves the promotion to others: ${reason}`);
+    this.#busy = true;
+    this.ask<SimCluster>(
+      5_000,
+      () =>
+        this.api.cluster.target === this.name
+          ? this.api.writeCluster(undefined, { target: "pending", targetAt: this.world.now })
+          : { kind: "ok", value: this.api.cluster },
+      (answer) => {
+        this.#busy = false;
+        if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
+      },
+    );
   }
 
   #claimCurrent(cluster: SimCluster): void {
@@ -425,6 +507,22 @@ export class Manager {
         if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
         if (answer.kind === "conflict") this.#readCluster();
       },
+    );
+  }
+
+  /** Tells the operator whom commits wait for. */
+  #recordQuorum(): void {
+    if (this.local - this.#quorumAt < 1_000) return;
+    this.#quorumAt = this.local;
+    const quorum = { primary: this.name, standbyNames: [...this.peers.keys()] };
+    this.ask<SimQuorum>(
+      5_000,
+      () => {
+        const { current, target } = this.api.cluster;
+        if (current === this.name && target === this.name) this.api.quorum = quorum;
+        return { kind: "ok", value: quorum };
+      },
+      () => undefined,
     );
   }
 

@@ -1,4 +1,5 @@
 import type { Cluster } from "../../src/api/generated/cluster.ts";
+import type { FailoverQuorum } from "../../src/api/generated/failoverquorum.ts";
 import type { Lease, Pod } from "../../src/api/generated/kubernetes.ts";
 import { annotations } from "../../src/api/labels.ts";
 import { formatLeaseVoters } from "../../src/api/lease-voters.ts";
@@ -9,7 +10,7 @@ import { waitForCommunication, waitForReadiness, waitForSinglePrimary } from "..
 import type { ObservedCluster, PolledInstance } from "../../src/plan/cluster/observed.ts";
 import { beginPass, type Wait } from "../../src/plan/cluster/pass.ts";
 import { primaryState, waitForPromotion } from "../../src/plan/cluster/roles.ts";
-import type { ApiServer, SimCluster, SimLease } from "./api-server.ts";
+import type { ApiServer, SimCluster, SimLease, SimQuorum } from "./api-server.ts";
 import { formatLsn } from "./lsn.ts";
 import type { Manager } from "./manager.ts";
 import type { World } from "./world.ts";
@@ -27,8 +28,11 @@ export class Operator {
   #leaseSeen: { text: string; at: number } | undefined;
   readonly #reported = new Map<string, { ready: boolean; at: number }>();
 
-  constructor(world: World, api: ApiServer, managers: readonly Manager[]) {
+  readonly #asksForQuorum: boolean;
+
+  constructor(world: World, api: ApiServer, managers: readonly Manager[], options: { failoverQuorum: boolean }) {
     this.#world = world;
+    this.#asksForQuorum = options.failoverQuorum;
     this.#api = api;
     this.#managers = managers;
   }
@@ -117,11 +121,13 @@ export class Operator {
       const base = { name: manager.name, pod: pods[index] as Pod, ready: sim.ready.includes(manager.name) };
       return status ? { kind: "answered", ...base, status } : { kind: "silent", ...base, reason: "no answer" };
     });
-    const cluster = clusterOf(sim, timeline, this.#managers.length);
+    const { quorum } = this.#api;
+    const cluster = clusterOf(sim, timeline, this.#managers.length, this.#asksForQuorum);
     const observed = {
       ...emptyObservation,
       pods,
       instances,
+      failoverQuorum: quorum && quorumOf(quorum),
       lease: lease && leaseOf(lease),
       ...(lease ? { leaseUnchangedMs: this.#leaseUnchanged(lease) } : {}),
     } as unknown as ObservedCluster;
@@ -147,16 +153,25 @@ const emptyObservation = {
   volumes: [],
   jobs: [],
   jobPods: [],
-  failoverQuorum: undefined,
   operator: { drainTaints: [] },
 };
 
-function clusterOf(sim: SimCluster, timeline: number, instances: number): Cluster {
+function quorumOf({ primary, standbyNames }: SimQuorum): FailoverQuorum {
+  return {
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "FailoverQuorum",
+    metadata: { name: "c", namespace: "ns" },
+    status: { method: "ANY", standbyNumber: 1, standbyNames: [...standbyNames], primary },
+  };
+}
+
+function clusterOf(sim: SimCluster, timeline: number, instances: number, failoverQuorum: boolean): Cluster {
+  const synchronous = { method: "any" as const, number: 1, dataDurability: "required" as const, failoverQuorum };
   return {
     apiVersion: "postgresql.cnpg.io/v1",
     kind: "Cluster",
     metadata: { name: "c", namespace: "ns", uid: "u", resourceVersion: String(sim.version) },
-    spec: { instances, storage: { size: "1Gi" } },
+    spec: { instances, storage: { size: "1Gi" }, postgresql: failoverQuorum ? { synchronous } : {} },
     status: {
       currentPrimary: sim.current,
       targetPrimary: sim.target,

@@ -4,7 +4,8 @@ import type { World } from "./world.ts";
 /** What must never happen, and what did. */
 export class Violation extends Error {}
 
-export type Durability = "none" | "all";
+/** `some`: one of the standbys must have it, and no failover happens without the failover quorum. */
+export type Durability = "none" | "some" | "all";
 
 /** Sees every acknowledged write and every primary, and says what must not be. */
 export class Oracle {
@@ -22,16 +23,16 @@ export class Oracle {
     this.freezes = freezes;
   }
 
-  /** Length of WAL that every standby has which must have it. */
+  /** Length of WAL that the standbys have which must have it. */
   safeLength(primary: Postgres): number {
     if (this.durability === "none") return primary.wal.length;
-    let safe = primary.wal.length;
-    for (const server of this.servers) {
-      if (server === primary) continue;
-      const follows = server.upstream?.from === primary && server.upstream.life === primary.life && server.running;
-      safe = Math.min(safe, follows ? server.wal.length : 0);
-    }
-    return safe;
+    const confirmed = this.servers
+      .filter((it) => it !== primary)
+      .map((it) =>
+        it.upstream?.from === primary && it.upstream.life === primary.life && it.running ? it.wal.length : 0,
+      );
+    const safe = this.durability === "all" ? Math.min(...confirmed) : Math.max(...confirmed);
+    return Math.min(primary.wal.length, safe);
   }
 
   #checkAlone(primary: Postgres, what: string): void {

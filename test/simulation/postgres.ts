@@ -18,6 +18,8 @@ export class Postgres {
   frozenUntil = 0;
   /** Whom it receives from. */
   upstream: { from: Postgres; life: number; heardAt: number } | undefined;
+  /** Length of the WAL of a primary that was stopped in order. */
+  endedAt: number | undefined;
   #pending: { id: number; index: number }[] = [];
   #acked = 0;
   lastAckAt = Number.NEGATIVE_INFINITY;
@@ -57,6 +59,7 @@ export class Postgres {
 
   start(done: () => void): void {
     this.starting = true;
+    this.endedAt = undefined;
     this.life += 1;
     this.later(this.#world.between(200, 2_000), () => {
       this.starting = false;
@@ -66,6 +69,15 @@ export class Postgres {
       if (this.isPrimaryData) this.#oracle.becamePrimary(this);
       done();
     });
+  }
+
+  /** The end in order: a primary waits until the standbys that it still reaches have everything. */
+  end(): void {
+    if (this.writable && !this.frozen) {
+      for (const server of this.#oracle.servers) if (server.upstream?.from === this) server.stream(this);
+      this.endedAt = this.wal.length;
+    }
+    this.die();
   }
 
   /** The end of every process. */

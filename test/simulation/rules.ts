@@ -1,5 +1,6 @@
 import { planLease, planVoters } from "../../src/plan/instance/lease.ts";
 import { binds, isGranted, planPromise } from "../../src/plan/instance/promise.ts";
+import { planPromotion } from "../../src/plan/instance/promotion.ts";
 import { isReleasedBy } from "../../src/plan/instance/release-notice.ts";
 import {
   adoptedRight,
@@ -32,6 +33,7 @@ export const realRules = {
   wantsRound,
   planRole,
   planStart,
+  planPromotion,
   /** PostgreSQL is stopped, and the pod killed, when the right ends. */
   enforces: true,
 };
@@ -79,6 +81,12 @@ export const brokenRules: Record<string, Partial<Rules>> = {
           },
         },
       }),
+  },
+  "a successor promotes without asking the others": {
+    planPromotion: () => ({ kind: "promote", reason: "" }),
+  },
+  "a successor takes silence for less": {
+    planPromotion: (view) => planPromotion({ ...view, quorum: "notAsked" }),
   },
   "a primary starts without the lease": { planStart: () => ({ kind: "start" }) },
 };

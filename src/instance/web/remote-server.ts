@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from "node:http";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { TLSSocket } from "node:tls";
-import type { BackupReport, LeaseReport } from "../../api/pg-status.ts";
+import type { BackupReport, LeaseReport, PostgresStatus } from "../../api/pg-status.ts";
 import type { BackupMode } from "../backup/backup-mode.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { promisePath, releasePath } from "../isolation/promise-client.ts";
@@ -51,12 +51,17 @@ async function answerOperator(
   return archivePartial(deps.context);
 }
 
+async function collectStatus({ status, leaseReport }: RemoteServerDeps): Promise<PostgresStatus> {
+  const collected = await status.collect();
+  return { ...collected, cnpgTs: { ...collected.cnpgTs, ...leaseReport() } };
+}
+
 export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
   return async (request, url, exchange) => {
     if (url.pathname !== updatePath) exchange.proceed();
     switch (url.pathname) {
       case "/pg/status":
-        return jsonAnswer(200, { ...(await deps.status.collect()), cnpgTs: deps.leaseReport() });
+        return jsonAnswer(200, await collectStatus(deps));
       case promisePath:
         return deps.promise(request);
       case releasePath:

@@ -1,4 +1,5 @@
 import type { FailoverQuorum } from "../../api/generated/failoverquorum.ts";
+import { quorumShortfall } from "../quorum.ts";
 import type { PolledInstance } from "./observed.ts";
 
 /** What a failover asks the record of the synchronous standbys for. */
@@ -11,21 +12,8 @@ export interface QuorumQuestion {
   isEligible: (instance: PolledInstance) => boolean;
 }
 
-/**
- * Whether enough of the synchronous standbys can be seen to be sure that one of them holds every acknowledged
- * transaction: reachable + acknowledging > all. `null` = allowed, else why not.
- */
+/** Why the failover quorum does not let anybody be named; `null` = it does. */
 export function checkFailoverQuorum({ quorum, primary, instances, isEligible }: QuorumQuestion): string | null {
-  const status = quorum?.status;
-  if (!status) return "no failover quorum is known";
-  const standbys = new Set(status.standbyNames ?? []);
-  const acknowledging = status.standbyNumber ?? 0;
-  if (standbys.size === 0 || acknowledging <= 0) return "the failover quorum is not set";
-  // What another one's transactions waited for tells nothing of this one's.
-  if (status.primary && status.primary !== primary) return `the failover quorum is of ${status.primary}`;
-  const reachable = instances.filter(
-    (it) => it.kind === "answered" && it.ready && standbys.has(it.name) && isEligible(it),
-  ).length;
-  if (reachable + acknowledging > standbys.size) return null;
-  return `only ${reachable} of ${standbys.size} synchronous standbys can take over, ${acknowledging} acknowledge`;
+  const seen = instances.filter((it) => it.kind === "answered" && it.ready && isEligible(it));
+  return quorumShortfall(quorum?.status, { primary, reachable: seen.map(({ name }) => name) });
 }
