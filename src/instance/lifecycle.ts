@@ -1,6 +1,7 @@
 import { exitCodeDiskFull } from "../api/constants.ts";
 import { parseTargetPrimary } from "../api/pg-status.ts";
 import { planPostmasterExit } from "../plan/instance/postmaster-exit.ts";
+import { asksBeforePromotion } from "../plan/instance/promotion.ts";
 import { isAlone } from "../plan/instance/right-to-write.ts";
 import { planStart } from "../plan/instance/role.ts";
 import { planEscalation, planStop, type StopCause, type StopPlan } from "../plan/instance/shutdown.ts";
@@ -17,6 +18,8 @@ import { probeWalSpace, type WalSpace } from "./wal-space.ts";
 const roleLimitMs = 1_000;
 /** A stop by signal waits so long for the reason of the signal before it starts the patient way. */
 const forcedAnswerMs = 300;
+/** What a successor can find out by itself is not waited for longer. */
+const walEndLimitMs = 500;
 /** How long the end of the container waits for the log about the stopped server. */
 const loggedLimitMs = 2_000;
 
@@ -180,7 +183,7 @@ export class Lifecycle {
     await this.stop(cause);
     // A new round may be needed when the exit handler had just started PostgreSQL again.
     while (postmaster.pid !== undefined) await this.stop(cause);
-    await lease.release();
+    await lease.release(await this.#walEnd(cause));
     await within(context.clock, loggedLimitMs, this.#logged, undefined);
     await this.#options.finish(code);
   }
@@ -225,6 +228,16 @@ export class Lifecycle {
       smartShutdownMs: (spec?.smartShutdownTimeout ?? 180) * 1000,
       switchoverDelayMs: (spec?.switchoverDelay ?? 3600) * 1000,
     });
+  }
+
+  /** Where the WAL of a primary ends that was stopped in order: a successor that has all of it need ask nobody. */
+  async #walEnd(cause: StopCause): Promise<string | undefined> {
+    const { clock, data, state, settings } = this.#options.context;
+    const mayTakeTime = cause === "switchover" || cause === "signal" || cause === "failover";
+    if (!this.#isPrimary || !mayTakeTime) return undefined;
+    if (!state.cluster || !asksBeforePromotion(state.cluster, settings.podName)) return undefined;
+    const control = await within(clock, walEndLimitMs, data.tryControl(), undefined);
+    return control?.state === "shut down" ? control.checkpointLsn : undefined;
   }
 
   /** The role by files, or as last known when the disk does not answer: a stop must not depend on it. */

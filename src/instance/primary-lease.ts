@@ -18,7 +18,7 @@ import { Candidacy, type LeaseHolder } from "./lease/candidacy.ts";
 import { giveBack } from "./lease/give-back.ts";
 import { LeaseCopy } from "./lease/lease-copy.ts";
 import { readRecord, renewedLease } from "./lease/lease-object.ts";
-import type { PrimaryLeaseOptions } from "./lease/options.ts";
+import type { AcquireResult, PrimaryLeaseOptions } from "./lease/options.ts";
 import { OwnRight } from "./lease/own-right.ts";
 import { Voter } from "./lease/voter.ts";
 
@@ -30,11 +30,6 @@ const idlePollMs = 500;
 const writeLimitMs = 3_000;
 /** Pause after a failed request. */
 const failurePauseMs = 1_000;
-
-export type AcquireResult =
-  | { kind: "held" }
-  | { kind: "refused"; reason: string }
-  | { kind: "timeout"; reason: string };
 
 /** Holds, watches and gives back the Lease that carries the right to be primary. */
 export class PrimaryLease {
@@ -77,6 +72,12 @@ export class PrimaryLease {
 
   get right(): WriteRight | undefined {
     return this.#right.right;
+  }
+
+  /** The record that the right at hand took the place of; `undefined` when this process did not see that. */
+  get replaced(): LeaseRecord | undefined {
+    const { replaced } = this.#copy;
+    return replaced && replaced.transitions + 1 === this.right?.transitions ? replaced : undefined;
   }
 
   get rightTimings(): RightTimings {
@@ -200,8 +201,8 @@ export class PrimaryLease {
     return this.held ? { kind: "held" } : { kind: "timeout", reason: "stopped" };
   }
 
-  /** Gives the lease back; call it only when PostgreSQL is down. Never fails: what can't be told expires by itself. */
-  async release(): Promise<void> {
+  /** Gives the lease back, with the last checkpoint of an orderly stop; only when PostgreSQL is down. Never fails: it may expire. */
+  async release(walEnd?: string): Promise<void> {
     this.#wanted = false;
     this.#relisting = false;
     this.#epoch += 1;
@@ -209,7 +210,7 @@ export class PrimaryLease {
     if (this.#heldBefore) {
       this.#held = false;
       this.#heldBefore = false;
-      await this.#giveBack();
+      await this.#giveBack(walEnd);
     }
     await this.#tellEngaged();
   }
@@ -223,7 +224,7 @@ export class PrimaryLease {
     await this.#giveBack();
   }
 
-  #giveBack(): Promise<void> {
+  #giveBack(walEnd?: string): Promise<void> {
     return giveBack(
       { ...this.#options, candidacy: this.#candidacy },
       {
@@ -231,6 +232,7 @@ export class PrimaryLease {
         record: this.#copy.record,
         attempted: this.#copy.attempted,
         releasedDurationSeconds: this.timings.releasedDurationSeconds,
+        walEnd,
         released: (record) => this.#notice(record),
       },
     );

@@ -183,7 +183,8 @@ export class Holder {
 
   /** Where the WAL of a former primary ends that gave the Lease back to this one. */
   formerEnd(former: string): bigint | undefined {
-    const { releasedBy, walEnd } = this.#replaced?.voters ?? {};
+    if (this.#replaced?.transitions !== (this.right?.transitions ?? 0) - 1) return undefined;
+    const { releasedBy, walEnd } = this.#replaced.voters ?? {};
     return releasedBy === former && walEnd !== undefined ? BigInt(walEnd) : undefined;
   }
 

@@ -8,7 +8,7 @@ export const promisePath = "/cnpg-ts/promise";
 /** Path of what a holder tells of its end. */
 export const releasePath = "/cnpg-ts/release";
 /** Longest answer that is read, in bytes. */
-const longestAnswer = 16_384;
+const longestAnswer = 262_144;
 
 export interface PeerAddress {
   host: string;
@@ -45,6 +45,24 @@ export async function tellPeer(
   message: unknown,
   signal: AbortSignal,
 ): Promise<string> {
+  return send(context, to, JSON.stringify(message), signal);
+}
+
+/** Reads from one instance over the same channel. */
+export function readPeer(
+  context: InstanceContext,
+  from: { name: string; path: string },
+  signal: AbortSignal,
+): Promise<string> {
+  return send(context, from, undefined, signal);
+}
+
+async function send(
+  context: InstanceContext,
+  to: { name: string; path: string },
+  body: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
   const address = addressOf(context, to.name);
   if (!address) throw new Error(`the address of ${to.name} is not known`);
   const { files, paths } = context;
@@ -55,23 +73,29 @@ export async function tellPeer(
     read("streaming_replica.key"),
   ]);
   if (!ca || !cert || !key) throw new Error("the certificates for a question to a peer are missing");
-  return post({ ...address, path: to.path }, { ca, cert, key }, JSON.stringify(message), signal);
+  return call({ ...address, path: to.path }, { ca, cert, key }, body, signal);
 }
 
-function post(
+function call(
   { host, port, path }: PeerAddress & { path: string },
   tls: { ca: string; cert: string; key: string },
-  body: string,
+  body: string | undefined,
   signal: AbortSignal,
 ): Promise<string> {
+  const content =
+    body === undefined
+      ? { method: "GET" }
+      : {
+          method: "POST",
+          headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+        };
   return new Promise((resolve, reject) => {
-    const call = httpsRequest(
+    const request = httpsRequest(
       {
         host,
         port,
         path,
-        method: "POST",
-        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+        ...content,
         minVersion: "TLSv1.3",
         agent: false,
         ...tls,
@@ -83,7 +107,7 @@ function post(
         let text = "";
         response.setEncoding("utf8").on("data", (chunk: string) => {
           text += chunk;
-          if (text.length > longestAnswer) call.destroy(new Error(`${host} answers too much`));
+          if (text.length > longestAnswer) request.destroy(new Error(`${host} answers too much`));
         });
         response.on("error", reject);
         response.on("end", () =>
@@ -91,7 +115,7 @@ function post(
         );
       },
     );
-    call.on("error", reject);
-    call.end(body);
+    request.on("error", reject);
+    request.end(body);
   });
 }

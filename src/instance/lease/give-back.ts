@@ -18,6 +18,8 @@ export interface HeldLease {
   /** Renew times of writes whose outcome is not known. */
   attempted: readonly string[];
   releasedDurationSeconds: number;
+  /** Where the WAL of a primary ends that was stopped in order. */
+  walEnd: string | undefined;
   /** Called with the record as it was released. */
   released: (record: LeaseRecord) => void;
 }
@@ -53,6 +55,7 @@ async function writeRelease(options: GiveBackOptions, held: HeldLease): Promise<
         // The successor to be may be too young to be listed; with this write everybody's right is over anyway.
         voters: candidacy.voters(record, state.cluster?.status?.targetPrimary),
         durationSeconds: held.releasedDurationSeconds,
+        walEnd: held.walEnd,
         now: formatMicroTime(clock.now()),
       });
       const limit = AbortSignal.timeout(3_000);

@@ -21,6 +21,7 @@ export class LeaseCopy {
   #seen: { key: string; at: number } | undefined;
   /** Version that a write which would take the Lease goes against, until it is known what became of that write. */
   #claiming: string | undefined;
+  #replaced: LeaseRecord | undefined;
   #attempted: string[] = [];
 
   constructor(options: LeaseCopyOptions) {
@@ -52,6 +53,11 @@ export class LeaseCopy {
     return this.#attempted;
   }
 
+  /** The record that the last claim whose outcome is known took the place of. */
+  get replaced(): LeaseRecord | undefined {
+    return this.#replaced;
+  }
+
   /** Reads it without taking note. */
   peek(signal: AbortSignal): Promise<Lease> {
     const { kube, namespace, clusterName: name } = this.#options;
@@ -81,6 +87,7 @@ export class LeaseCopy {
   /** Writes against the version that was read. When it rejects, nobody knows what becomes of the write, save for a conflict. */
   async write(lease: Lease, signal: AbortSignal): Promise<LeaseRecord> {
     this.#claiming = lease.metadata.resourceVersion ?? "";
+    const before = this.#lease && readRecord(this.#lease);
     this.#attempted = [...this.#attempted.slice(-rememberedWrites), lease.spec?.renewTime ?? ""];
     try {
       this.#lease = await this.#options.kube.update(resources.leases, lease, { signal });
@@ -91,6 +98,8 @@ export class LeaseCopy {
     }
     this.#claiming = undefined;
     this.#attempted = [];
-    return readRecord(this.#lease);
+    const written = readRecord(this.#lease);
+    if (written.transitions !== before?.transitions) this.#replaced = before;
+    return written;
   }
 }

@@ -47,9 +47,16 @@ export function renewedLease(
 /** The Lease as its holder gives it back; `now` is the text of a time. */
 export function releasedLease(
   lease: Lease,
-  write: { holder: string; holderUID: string; voters: string[]; durationSeconds: number; now: string },
+  write: {
+    holder: string;
+    holderUID: string;
+    voters: string[];
+    durationSeconds: number;
+    walEnd: string | undefined;
+    now: string;
+  },
 ): Lease {
-  const { holder, holderUID, voters, durationSeconds, now } = write;
+  const { holder, holderUID, voters, durationSeconds, walEnd, now } = write;
   const spec = { ...lease.spec, leaseDurationSeconds: durationSeconds, holderIdentity: "", renewTime: now };
-  return withVoters({ ...lease, spec }, { voters, holderUID, releasedBy: holder });
+  return withVoters({ ...lease, spec }, { voters, holderUID, releasedBy: holder, ...(walEnd ? { walEnd } : {}) });
 }

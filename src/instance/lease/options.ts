@@ -5,6 +5,11 @@ import type { KubeApi } from "../../ports/kube-api.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { InstanceState } from "../instance-state.ts";
 
+export type AcquireResult =
+  | { kind: "held" }
+  | { kind: "refused"; reason: string }
+  | { kind: "timeout"; reason: string };
+
 export interface PrimaryLeaseOptions {
   kube: KubeApi;
   /** Must count suspended time too. */

@@ -1,3 +1,4 @@
+import { pendingPrimary } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { formatMicroTime } from "../../api/micro-time.ts";
 import { phases } from "../../api/phases.ts";
@@ -17,6 +18,8 @@ export interface ClusterStatusWriter {
    * `mayClaim` denies it at the write.
    */
   claimPrimary(mayClaim: (cluster: Cluster) => boolean, signal: AbortSignal, promotionToken?: string): Promise<void>;
+  /** Gives the place of the target primary back, so that the operator chooses anew; nothing when it is somebody else's. */
+  declineTarget(reason: string, signal: AbortSignal): Promise<void>;
   setPhase(phase: string, reason: string, signal?: AbortSignal): Promise<void>;
   /** Sets a condition, only when something in it changes. */
   setCondition(wanted: Omit<Condition, "lastTransitionTime">, signal?: AbortSignal): Promise<void>;
@@ -86,6 +89,27 @@ export function createClusterStatusWriter(
         { current: context.state.cluster, signal: AbortSignal.any([signal, AbortSignal.timeout(claimLimitMs)]) },
       );
       logger.info("Set this instance as the current primary");
+      observeWrite(patched);
+    },
+
+    async declineTarget(reason, signal) {
+      const patched = await patchStatus(
+        kube,
+        resources.clusters,
+        key,
+        (current) => {
+          const { targetPrimary, currentPrimary } = current.status ?? {};
+          if (targetPrimary !== settings.podName || currentPrimary === settings.podName) return undefined;
+          const targetPrimaryTimestamp = formatMicroTime(clock.now());
+          const phaseReason = `${settings.podName} is not promoted: ${reason}`;
+          return {
+            ...current,
+            status: { ...current.status, targetPrimary: pendingPrimary, targetPrimaryTimestamp, phaseReason },
+          };
+        },
+        { signal: AbortSignal.any([signal, AbortSignal.timeout(claimLimitMs)]) },
+      );
+      logger.warning("This instance is not promoted, the operator is to choose anew", { reason });
       observeWrite(patched);
     },
 

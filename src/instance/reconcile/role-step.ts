@@ -11,6 +11,7 @@ import type { Postmaster } from "../postmaster.ts";
 import type { PrimaryLease } from "../primary-lease.ts";
 import type { ClusterStatusWriter } from "./cluster-status.ts";
 import { dropClientSessions, promoteServer, waitForReceiverDown } from "./promote.ts";
+import { checkPromotion } from "./promotion-check.ts";
 import { checkPendingToken, recordToken, reportTokenCheck, settleDesignated } from "./replica-cluster.ts";
 import { decideRole } from "./role-facts.ts";
 
@@ -164,6 +165,16 @@ export class RoleStep {
     // WAL of a source that was not stopped, as the token has it, may have come in while the lease was waited for.
     if (!(await this.#mayPromote(cluster, signal))) return soonMs;
     if (waitForReceiver && !(await waitForReceiverDown(context, sql, signal))) return soonMs;
+    if (waitForReceiver) {
+      const tenure = lease.right?.transitions;
+      const check = await checkPromotion(this.#options, cluster, signal);
+      // Answers are worth something only for the tenure in which they were given.
+      if (!lease.held || lease.right?.transitions !== tenure) return 0;
+      if (check.kind === "decline") {
+        await status.declineTarget(check.reason, signal);
+        return 0;
+      }
+    }
     const target = parseTargetPrimary(context.state.cluster?.status?.targetPrimary);
     const wanted = target.kind === "instance" && target.name === context.settings.podName;
     // Both may have changed while the receiver was waited for.

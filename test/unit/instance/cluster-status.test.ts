@@ -34,6 +34,25 @@ function world(targetPrimary: string) {
   return { kube, status, current, signal: new AbortController().signal };
 }
 
+describe("declineTarget", () => {
+  test("the target gives its place back", async () => {
+    const { kube, status, signal } = world("c-1");
+    await status.declineTarget("c-3 has more", signal);
+    expect(kube.peek(resources.clusters, key)?.status).toMatchObject({
+      currentPrimary: "c-2",
+      targetPrimary: "pending",
+      phaseReason: "c-1 is not promoted: c-3 has more",
+    });
+  });
+
+  test("the place of another one is left alone", async () => {
+    const { kube, status, signal } = world("c-3");
+    await status.declineTarget("c-3 has more", signal);
+    expect(kube.peek(resources.clusters, key)?.status?.targetPrimary).toBe("c-3");
+    expect(kube.requests.map((request) => request.verb)).toEqual(["get"]);
+  });
+});
+
 describe("claimPrimary", () => {
   test("the target that holds the lease claims with one request", async () => {
     const { kube, status, current, signal } = world("c-1");

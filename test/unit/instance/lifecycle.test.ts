@@ -14,7 +14,9 @@ import { captureLogs } from "../../support/log-capture.ts";
 const never = new Promise<never>(() => undefined);
 
 /** A postmaster whose start takes 100 ms and whose stop takes none. */
-function world(options: { role?: () => Promise<"primary" | "standby">; logged?: Promise<void> } = {}) {
+function world(
+  options: { role?: () => Promise<"primary" | "standby">; logged?: Promise<void>; control?: Promise<object> } = {},
+) {
   const clock = createFakeClock();
   const logs = captureLogs();
   const state = createInstanceState();
@@ -64,7 +66,7 @@ function world(options: { role?: () => Promise<"primary" | "standby">; logged?: 
       return right.held;
     },
     onLost: () => undefined,
-    release: async () => void events.push("released"),
+    release: async (walEnd?: string) => void events.push(walEnd ? `released at ${walEnd}` : "released"),
   };
   const context = {
     settings: { podName: "c-1" },
@@ -77,7 +79,7 @@ function world(options: { role?: () => Promise<"primary" | "standby">; logged?: 
     data: {
       knownRole: undefined,
       role: options.role ?? (async () => "primary"),
-      tryControl: async () => undefined,
+      tryControl: () => options.control ?? Promise.resolve(undefined),
       logControl: () => options.logged ?? Promise.resolve(),
     },
   } as unknown as InstanceContext;
@@ -214,5 +216,28 @@ describe("Lifecycle", () => {
     await advance(clock, 200);
     await start;
     await vi.waitFor(() => expect(reportsUnavailable(state)).toBe(false));
+  });
+
+  const ended = Promise.resolve({ state: "shut down", checkpointLsn: "0/5000028" });
+  test.each<[string, "switchover" | "forced" | "isolated", Promise<object>, object, string]>([
+    ["a stop in order", "switchover", ended, { synchronous: { number: 1 } }, "released at 0/5000028"],
+    [
+      "a stop that became an immediate one",
+      "switchover",
+      Promise.resolve({ state: "in production" }),
+      { synchronous: { number: 1 } },
+      "released",
+    ],
+    ["a disk that does not answer", "switchover", never, { synchronous: { number: 1 } }, "released"],
+    ["a stop that is in a hurry", "forced", ended, { synchronous: { number: 1 } }, "released"],
+    ["a cluster that may lose what nobody else has", "switchover", ended, {}, "released"],
+  ])("the end of the WAL is told with the lease: %s", async (_, cause, control, postgresql, expected) => {
+    const { clock, lifecycle, events, state } = world({ control });
+    if (state.cluster) state.cluster.spec = { ...state.cluster.spec, postgresql } as Cluster["spec"];
+    lifecycle.adopt(7);
+    const end = lifecycle.terminate(cause, 0);
+    for (let step = 0; step < 8; step += 1) await advance(clock, 500);
+    await end;
+    expect(events.filter((it) => it.startsWith("released"))).toEqual([expected]);
   });
 });

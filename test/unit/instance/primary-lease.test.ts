@@ -109,6 +109,49 @@ describe("PrimaryLease", () => {
     await two.stop();
   });
 
+  test("who takes a lease knows the record before it, and what a primary that was stopped in order wrote there", async () => {
+    const { clock, candidate } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    expect(one.lease.replaced).toMatchObject({ holder: "", transitions: 0 });
+    await clock.advance(3_000);
+    expect(one.lease.replaced?.transitions).toBe(0);
+    const two = candidate("c-2");
+    const second = two.lease.acquire(two.signal);
+    await one.stop();
+    await one.lease.release("0/5000028");
+    expect(one.lease.replaced).toBeUndefined();
+    await clock.advance(200);
+    expect(await second).toEqual({ kind: "held" });
+    expect(two.lease.replaced?.voters).toMatchObject({ releasedBy: "c-1", walEnd: "0/5000028" });
+    await two.stop();
+    await two.lease.release();
+    const three = candidate("c-1");
+    const third = three.lease.acquire(three.signal);
+    await clock.advance(200);
+    expect(await third).toEqual({ kind: "held" });
+    expect(three.lease.replaced?.voters?.releasedBy).toBe("c-2");
+    expect(three.lease.replaced?.voters?.walEnd).toBeUndefined();
+    await three.stop();
+  });
+
+  test("who found the lease to be its own knows of no record before it", async () => {
+    const { clock, candidate } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    await one.stop();
+    const again = candidate("c-1");
+    again.lease.adoptPrimary(5_000);
+    await clock.advance(1_000);
+    expect(again.lease.held).toBe(true);
+    expect(again.lease.replaced).toBeUndefined();
+    await again.stop();
+  });
+
   test("a dead holder's lease is taken a lease duration after its last renewal, not earlier", async () => {
     const { clock, candidate } = world();
     const one = candidate("c-1");
