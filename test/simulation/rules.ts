@@ -85,6 +85,9 @@ export const brokenRules: Record<string, Partial<Rules>> = {
   "a successor promotes without asking the others": {
     planPromotion: () => ({ kind: "promote", reason: "" }),
   },
+  "a successor has everything of whoever was stopped in order": {
+    planPromotion: (view) => planPromotion({ ...view, formerEnd: view.formerEnd && 0n }),
+  },
   "a successor takes silence for less": {
     planPromotion: (view) => planPromotion({ ...view, quorum: "notAsked" }),
   },

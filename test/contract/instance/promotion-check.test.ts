@@ -93,9 +93,11 @@ test("a primary that was stopped in order tells where its WAL ends, and nobody n
     async () => three.psql("SELECT sync_state FROM pg_stat_replication WHERE application_name = 'lab-2'") === "quorum",
     60_000,
   );
+  const before = two.output.length;
   await lab.patchStatus({ targetPrimary: "lab-2" });
   await until("lab-2 is primary", async () => (await lab.cluster()).status?.currentPrimary === "lab-2", 60_000);
   expect(two.psql(rows)).toBe("100");
-  expect(two.output.split("I'm the target primary").length).toBe(2);
-  expect(two.output.split("Asked the other instances").length).toBe(5);
+  const since = two.output.slice(before);
+  expect(since).toContain("I'm the target primary");
+  expect(since).not.toContain("Asked the other instances");
 }, 120_000);
