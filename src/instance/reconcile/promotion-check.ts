@@ -34,7 +34,7 @@ export interface PromotionCheckDeps {
 
 /**
  * Whether this instance may be promoted, which holds the Lease and receives no more WAL: somebody else may have helped to
- * acknowledge what is missing here (ADR 0013). Call it only while the Lease is held: before that the answers are no proof.
+ * acknowledge what is missing here (ADR 0014). Call it only while the Lease is held: before that the answers are no proof.
  */
 export async function checkPromotion(
   deps: PromotionCheckDeps,

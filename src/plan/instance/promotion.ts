@@ -32,7 +32,7 @@ export type PromotionDecision =
   /** `final`: another answer changes nothing, so the place goes back to the operator at once. */
   | { kind: "decline"; final: boolean; reason: string };
 
-/** Whether acknowledged transactions may not be lost here, so that the others are asked before a promotion (ADR 0013). */
+/** Whether acknowledged transactions may not be lost here, so that the others are asked before a promotion (ADR 0014). */
 export function asksBeforePromotion(cluster: Cluster, me: string): boolean {
   if (isReplicaCluster(cluster)) return false;
   // A person who names the primary has decided what may be lost.
