@@ -13,7 +13,7 @@ import {
   positionOf,
 } from "../../plan/instance/promotion.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
-import { type Lsn, parseLsn } from "../../postgres/lsn.ts";
+import { formatLsn, type Lsn, parseLsn } from "../../postgres/lsn.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { readPeer } from "../isolation/promise-client.ts";
 import type { LocalSql } from "../local-sql.ts";
@@ -59,12 +59,16 @@ export async function checkPromotion(
     context.logger.info("Asked the other instances how much WAL they have", {
       decision: decision.kind,
       reason: decision.reason,
-      own: String(position ?? "unknown"),
-      others: Object.fromEntries(peers.map((it) => [it.name, String(it.position ?? "unknown")])),
+      own: shown(position),
+      others: Object.fromEntries(peers.map((it) => [it.name, shown(it.position)])),
     });
     if (decision.kind === "promote" || decision.final || attempt === quorumAttempts) return decision;
     await context.clock.sleep(attemptPauseMs, signal);
   }
+}
+
+function shown(position: Lsn | undefined): string {
+  return position === undefined ? "unknown" : formatLsn(position);
 }
 
 async function ownPosition(sql: LocalSql): Promise<Lsn | undefined> {
