@@ -42,7 +42,9 @@ export function isStoppedByFullDisk(pod: Pod): boolean {
   const status = pod.status?.containerStatuses?.find((it) => it.name === postgresContainer);
   if (!status) return false;
   if (status.state?.terminated) return status.state.terminated.exitCode === exitCodeDiskFull;
-  return !status.ready && status.lastState?.terminated?.exitCode === exitCodeDiskFull;
+  // Started means that PostgreSQL was up since: what is wrong now is something else, however it ended before.
+  const hasComeBack = status.ready || status.started === true;
+  return !hasComeBack && status.lastState?.terminated?.exitCode === exitCodeDiskFull;
 }
 
 const hopelessWaits = new Set([

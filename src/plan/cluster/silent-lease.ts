@@ -13,8 +13,12 @@ export const silentLeaseMs = 5_000;
 export function concludePrimaryLost(pass: Pass, sorted: readonly PolledInstance[]): string | null {
   const { lease, leaseUnchangedMs } = pass.observed;
   const { currentPrimary } = pass.status;
+  const voters = lease && parseLeaseVoters(lease);
   // A primary that other managers run may live without its Lease.
-  if (!lease || !parseLeaseVoters(lease) || lease.spec?.holderIdentity !== currentPrimary) return null;
+  if (!voters) return null;
+  // Given back by itself, as on a dead disk; a container that merely starts anew has taken it again by then.
+  const isGivenBack = !lease.spec?.holderIdentity && voters.releasedBy === currentPrimary;
+  if (!isGivenBack && lease.spec?.holderIdentity !== currentPrimary) return null;
   if (leaseUnchangedMs === undefined || leaseUnchangedMs < silentLeaseMs) return null;
   const primary = sorted.find((it) => it.name === currentPrimary);
   if (primary?.kind !== "silent") return null;
@@ -26,5 +30,7 @@ export function concludePrimaryLost(pass: Pass, sorted: readonly PolledInstance[
     return status.isWalReceiverActive || promised || (silentMs !== undefined && silentMs < silentLeaseMs);
   });
   if (hasHeard) return null;
-  return `${currentPrimary} does not answer, has not renewed its lease for ${Math.round(leaseUnchangedMs / 1_000)} s, and no instance hears from it`;
+  const seconds = Math.round(leaseUnchangedMs / 1_000);
+  const what = isGivenBack ? `gave its lease back ${seconds} s ago` : `has not renewed its lease for ${seconds} s`;
+  return `${currentPrimary} does not answer, ${what}, and no instance hears from it`;
 }

@@ -328,31 +328,24 @@ describe("what is known too little to act on", () => {
     expect(stepsOf(result.actions)).toEqual(["event PrimaryStatusCheckFailed"]);
   });
 
-  it("a full disk: a phase, no failover", () => {
+  const waits = { state: { waiting: { reason: "CrashLoopBackOff" } } };
+  const starts = { state: { running: {} }, started: false };
+  const hasStarted = { state: { running: {} }, started: true };
+  it.each([
+    ["a full disk: a phase, no failover", waits, phases.notEnoughDisk, "c-1"],
+    ["a full disk, once more: a phase, no failover", starts, phases.notEnoughDisk, "c-1"],
+    ["a disk that was full, and something else since: a failover", hasStarted, phases.failingOver, "c-2"],
+  ])("%s", (_, container, phase, target) => {
     const { cluster, observed } = aHealthyCluster();
     const pod = aPod(cluster, 1, "unready");
-    const full: Pod = {
-      ...pod,
-      status: {
-        ...pod.status,
-        containerStatuses: [
-          {
-            name: "postgres",
-            image: "i",
-            imageID: "",
-            ready: false,
-            restartCount: 1,
-            state: { waiting: { reason: "CrashLoopBackOff" } },
-            lastState: { terminated: { exitCode: 4 } },
-          },
-        ],
-      },
-    };
+    const lastState = { terminated: { exitCode: 4 } };
+    const known = { name: "postgres", image: "i", imageID: "", ready: false, restartCount: 1, lastState };
+    const full: Pod = { ...pod, status: { ...pod.status, containerStatuses: [{ ...known, ...container }] } };
     const pods = [full, ...observed.pods.slice(1)];
     const instances = [silent(full), ...observed.instances.slice(1)];
     const result = plan(cluster, { ...observed, pods, instances });
-    expect(result.status.phase).toBe(phases.notEnoughDisk);
-    expect(result.status.targetPrimary).toBe("c-1");
+    expect(result.status.phase).toBe(phase);
+    expect(result.status.targetPrimary).toBe(target);
   });
 });
 

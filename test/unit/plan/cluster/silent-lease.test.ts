@@ -41,11 +41,22 @@ describe("a primary that is Ready and silent", () => {
     expect(conclude(observe({}))).toMatch(/c-1 does not answer, has not renewed its lease for 6 s/);
   });
 
+  const givenBackBy = (name: string) =>
+    aLease("", `{"voters":["c-1","c-2","c-3"],"holderUID":"u1","releasedBy":"${name}"}`);
+
+  test("is lost once it has given its lease back and does not come back to it", () => {
+    expect(conclude(observe({}, { lease: givenBackBy("c-1") }))).toMatch(
+      /c-1 does not answer, gave its lease back 6 s/,
+    );
+  });
+
   const patient: [string, ObservedCluster][] = [
     ["the lease was renewed just now", observe({}, { leaseUnchangedMs: 4_999 })],
     ["nobody knows since when the lease is silent", { ...observe({}), leaseUnchangedMs: undefined } as never],
     ["another one holds the lease", observe({}, { lease: aLease("c-2") })],
-    ["the lease was given back", observe({}, { lease: aLease("") })],
+    ["nobody knows who gave the lease back", observe({}, { lease: aLease("") })],
+    ["another one gave the lease back", observe({}, { lease: givenBackBy("c-2") })],
+    ["it gave its lease back just now", observe({}, { lease: givenBackBy("c-1"), leaseUnchangedMs: 4_999 })],
     ["a manager without voters wrote the lease", observe({}, { lease: aLease("c-1", "") })],
     ["there is no lease", observe({}, { lease: undefined })],
     ["a standby receives WAL", observe({ isWalReceiverActive: true })],
