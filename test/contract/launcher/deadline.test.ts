@@ -44,7 +44,8 @@ it("of two deadlines the later request holds, and 0 takes it away", async () => 
   runtime.send("deadline", "5000");
   runtime.send("deadline", "100");
   await runtime.gone;
-  expect(pod.log).toContain("deadline has passed");
+  // Written after the kill.
+  await until("it says so", () => pod.log.includes("deadline has passed"));
 });
 
 it("survives a restart of the runtime", async () => {

@@ -23,7 +23,8 @@ it("kills the pod when a volume hangs, and the next runtime is told why and that
   hang(pod.data);
   runtime.send("probe", "2", "1500", pod.path("ipc"), pod.data);
   await runtime.gone;
-  expect(pod.log).toContain(`no write to ${pod.data} came back for 1500 ms`);
+  // Written after the kill.
+  await until("it says so", () => pod.log.includes(`no write to ${pod.data} came back for 1500 ms`));
   const next = await pod.greetedRuntime();
   expect(next.hello[7]).toBe("disk");
   await next.runtime.frame("postmaster-exited");
@@ -43,7 +44,7 @@ it("kills a pod without a postmaster too, and goes on probing when the runtime t
   const next = await pod.greetedRuntime();
   hang(pod.data);
   await next.runtime.gone;
-  expect(pod.log).toContain(`no write to ${pod.data} came back for 3000 ms`);
+  await until("it says so", () => pod.log.includes(`no write to ${pod.data} came back for 3000 ms`));
   expect((await pod.greetedRuntime()).hello[7]).toBe("disk");
 });
 
