@@ -27,7 +27,9 @@ export function concludePrimaryLost(pass: Pass, sorted: readonly PolledInstance[
   const hasHeard = witnesses.some(({ status }) => {
     const { grant, silentMs } = status.cnpgTs ?? {};
     const promised = grant !== undefined && grant.holder === currentPrimary && grant.leftMs > 0;
-    return status.isWalReceiverActive || promised || (silentMs !== undefined && silentMs < silentLeaseMs);
+    // An instance looks at the Lease now and then: that it was changed lately may be its being given back.
+    const sawRenewal = !isGivenBack && silentMs !== undefined && silentMs < silentLeaseMs;
+    return status.isWalReceiverActive || promised || sawRenewal;
   });
   if (hasHeard) return null;
   const seconds = Math.round(leaseUnchangedMs / 1_000);

@@ -50,6 +50,11 @@ describe("a primary that is Ready and silent", () => {
     );
   });
 
+  test("is lost then also when a standby saw the lease change only just now", () => {
+    const late = { cnpgTs: { holder: "", silentMs: 100 } };
+    expect(conclude(observe(late, { lease: givenBackBy("c-1") }))).toMatch(/gave its lease back/);
+  });
+
   const patient: [string, ObservedCluster][] = [
     ["the lease was renewed just now", observe({}, { leaseUnchangedMs: 4_999 })],
     ["nobody knows since when the lease is silent", { ...observe({}), leaseUnchangedMs: undefined } as never],
@@ -61,6 +66,10 @@ describe("a primary that is Ready and silent", () => {
     ["there is no lease", observe({}, { lease: undefined })],
     ["a standby receives WAL", observe({ isWalReceiverActive: true })],
     ["a standby has promised it time", observe({ cnpgTs: { grant: { holder: "c-1", leftMs: 1 } } })],
+    [
+      "it gave its lease back, and a standby receives WAL",
+      observe({ isWalReceiverActive: true }, { lease: givenBackBy("c-1") }),
+    ],
     ["a standby saw a renewal", observe({ cnpgTs: { holder: "c-1", silentMs: 4_000 } })],
     ["nobody answers", observe({}, { instances: pods.map((pod) => silent(pod)) })],
     ["it answers", observe({}, { instances: [answered(first, primaryStatus()), answered(second, aStatus(quiet))] })],
