@@ -2,7 +2,7 @@ import { pendingPrimary } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { formatMicroTime } from "../../api/micro-time.ts";
 import { phases } from "../../api/phases.ts";
-import { patchStatus } from "../../kube/patch-status.ts";
+import { type PatchOptions, patchStatus } from "../../kube/patch-status.ts";
 import { resources } from "../../kube/resources.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
@@ -56,12 +56,13 @@ export function createClusterStatusWriter(
   const { kube, clock, settings, logger } = context;
   const key = { namespace: settings.namespace, name: settings.clusterName };
 
+  async function write(change: (current: Cluster) => Cluster | undefined, options: PatchOptions): Promise<void> {
+    observeWrite(await patchStatus(kube, resources.clusters, key, change, options));
+  }
+
   return {
     async claimPrimary(mayClaim, signal, promotionToken) {
-      const patched = await patchStatus(
-        kube,
-        resources.clusters,
-        key,
+      await write(
         (current) => {
           const target = current.status?.targetPrimary ?? "";
           if (target !== settings.podName) {
@@ -89,14 +90,10 @@ export function createClusterStatusWriter(
         { current: context.state.cluster, signal: AbortSignal.any([signal, AbortSignal.timeout(claimLimitMs)]) },
       );
       logger.info("Set this instance as the current primary");
-      observeWrite(patched);
     },
 
     async declineTarget(reason, signal) {
-      const patched = await patchStatus(
-        kube,
-        resources.clusters,
-        key,
+      await write(
         (current) => {
           const { targetPrimary, currentPrimary } = current.status ?? {};
           if (targetPrimary !== settings.podName || currentPrimary === settings.podName) return undefined;
@@ -110,14 +107,10 @@ export function createClusterStatusWriter(
         { signal: AbortSignal.any([signal, AbortSignal.timeout(claimLimitMs)]) },
       );
       logger.warning("This instance is not promoted, the operator is to choose anew", { reason });
-      observeWrite(patched);
     },
 
     async setPhase(phase, reason, signal) {
-      const patched = await patchStatus(
-        kube,
-        resources.clusters,
-        key,
+      await write(
         (current) => {
           if (current.status?.phase === phase && current.status.phaseReason === reason) return undefined;
           const ready = phase === phases.healthy;
@@ -135,14 +128,10 @@ export function createClusterStatusWriter(
         },
         signal ? { signal } : {},
       );
-      observeWrite(patched);
     },
 
     async update(change, signal) {
-      const patched = await patchStatus(
-        kube,
-        resources.clusters,
-        key,
+      await write(
         (current) => {
           const before = current.status ?? {};
           const status = change(before);
@@ -150,14 +139,10 @@ export function createClusterStatusWriter(
         },
         signal ? { signal } : {},
       );
-      observeWrite(patched);
     },
 
     async setCondition(wanted, signal) {
-      const patched = await patchStatus(
-        kube,
-        resources.clusters,
-        key,
+      await write(
         (current) => {
           const before = current.status?.conditions ?? [];
           const conditions = withCondition(before, wanted, clock.now());
@@ -166,7 +151,6 @@ export function createClusterStatusWriter(
         },
         signal ? { signal } : {},
       );
-      observeWrite(patched);
     },
   };
 }
