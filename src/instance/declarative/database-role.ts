@@ -1,7 +1,7 @@
 import type { DatabaseRole } from "../../api/generated/databaserole.ts";
 import { resources } from "../../kube/resources.ts";
 import { passwordSecretVersion, roleRefusal } from "../../plan/instance/database-role.ts";
-import { wantedAttributes } from "../../plan/instance/managed-roles.ts";
+import { wantedOptions } from "../../plan/instance/managed-roles.ts";
 import type { ResourceType } from "../../ports/kube-api.ts";
 import { quoteIdentifier } from "../../postgres/identifiers.ts";
 import { alterRole, changeMemberships, commentOnRole, createRole } from "../../postgres/role-sql.ts";
@@ -38,13 +38,7 @@ export const databaseRoles: DeclaredKind = {
     );
     await inDatabase(deps, "postgres", async (session) => {
       const known = (await readRoles(session)).find(({ name }) => name === spec.name);
-      // Only a role that expires today has something to take back.
-      const validUntil = spec.validUntil ?? (known?.validUntilMs === undefined ? undefined : "infinity");
-      const options = {
-        attributes: wantedAttributes(spec),
-        ...(secret ? { password: secret.password } : {}),
-        ...(validUntil === undefined ? {} : { validUntil }),
-      };
+      const options = wantedOptions(spec, known, secret?.password);
       const comment =
         (spec.comment ?? "") === (known?.comment ?? "") ? [] : [commentOnRole(spec.name, spec.comment ?? "")];
       const statements = known

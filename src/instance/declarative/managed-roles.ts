@@ -4,7 +4,7 @@ import {
   type PasswordState,
   planManagedRoles,
   type WantedRole,
-  wantedAttributes,
+  wantedOptions,
 } from "../../plan/instance/managed-roles.ts";
 import type { SqlSession } from "../../ports/sql-session.ts";
 import { quoteIdentifier } from "../../postgres/identifiers.ts";
@@ -111,13 +111,7 @@ export class ManagedRolesStep {
       case "UPDATE": {
         const read = role.passwordSecret && secrets.get(role.passwordSecret.name);
         const secret = rolePassword(role, read, this.#context.random);
-        // Only a role that expires today has something to take back.
-        const validUntil = role.validUntil ?? (actual?.validUntilMs === undefined ? undefined : "infinity");
-        const options = {
-          attributes: wantedAttributes(role),
-          ...(secret ? { password: secret.password } : {}),
-          ...(validUntil === undefined ? {} : { validUntil }),
-        };
+        const options = wantedOptions(role, actual, secret?.password);
         const statements =
           kind === "CREATE"
             ? [createRole(role.name, { ...options, inRoles: role.inRoles ?? [] })]

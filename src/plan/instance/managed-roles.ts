@@ -1,6 +1,6 @@
 // Evaluation of spec.managed.roles against what PostgreSQL has (reference: declarative objects §2.3).
 import type { Cluster } from "../../api/generated/cluster.ts";
-import type { RoleAttributes } from "../../postgres/role-sql.ts";
+import type { RoleAttributes, RoleOptions, RolePassword } from "../../postgres/role-sql.ts";
 
 /** An entry of `spec.managed.roles`. */
 export type WantedRole = NonNullable<NonNullable<Cluster["spec"]["managed"]>["roles"]>[number];
@@ -43,7 +43,7 @@ export function isReservedRoleName(name: string): boolean {
   return name === "postgres" || name === "streaming_replica" || name.startsWith("pg_") || name.startsWith("cnpg_");
 }
 
-export function wantedAttributes(role: WantedRole): RoleAttributes {
+function wantedAttributes(role: WantedRole): RoleAttributes {
   return {
     bypassrls: role.bypassrls ?? false,
     createdb: role.createdb ?? false,
@@ -53,6 +53,21 @@ export function wantedAttributes(role: WantedRole): RoleAttributes {
     replication: role.replication ?? false,
     superuser: role.superuser ?? false,
     connectionLimit: role.connectionLimit ?? -1,
+  };
+}
+
+/** Options that make a role what is wanted; without a password that stays as it is. `actual` is the role that is there. */
+export function wantedOptions(
+  role: WantedRole,
+  actual: Pick<ActualRole, "validUntilMs"> | undefined,
+  password: RolePassword | undefined,
+): RoleOptions {
+  // Only a role that expires today has something to take back.
+  const validUntil = role.validUntil ?? (actual?.validUntilMs === undefined ? undefined : "infinity");
+  return {
+    attributes: wantedAttributes(role),
+    ...(password ? { password } : {}),
+    ...(validUntil === undefined ? {} : { validUntil }),
   };
 }
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { type ActualRole, planManagedRoles, type WantedRole } from "../../../../src/plan/instance/managed-roles.ts";
+import {
+  type ActualRole,
+  planManagedRoles,
+  type WantedRole,
+  wantedOptions,
+} from "../../../../src/plan/instance/managed-roles.ts";
 
 const plain: ActualRole = {
   name: "r",
@@ -78,5 +83,24 @@ describe("planManagedRoles", () => {
       "not-managed": ["app", "z"],
       reserved: ["pg_x", "postgres"],
     });
+  });
+});
+
+describe("wantedOptions", () => {
+  const expires = { validUntilMs: 1 };
+  test.each<[string, Partial<WantedRole>, Pick<ActualRole, "validUntilMs"> | undefined, string | undefined]>([
+    ["a new role that never expires", {}, undefined, undefined],
+    ["one that never expired", {}, {}, undefined],
+    ["one whose end is taken back", {}, expires, "infinity"],
+    ["one whose end is moved", { validUntil: "2030-01-01T00:00:00Z" }, expires, "2030-01-01T00:00:00Z"],
+  ])("%s", (_, role, actual, validUntil) => {
+    const { bypassrls, createdb, createrole, inherit, login, replication, superuser, connectionLimit } = plain;
+    const attributes = { bypassrls, createdb, createrole, inherit, login, replication, superuser, connectionLimit };
+    const options = wantedOptions({ name: "r", ...role }, actual, { kind: "none" });
+    expect(options).toEqual({ attributes, password: { kind: "none" }, ...(validUntil ? { validUntil } : {}) });
+  });
+
+  test("a password that stays as it is is not named", () => {
+    expect(wantedOptions({ name: "r" }, undefined, undefined)).not.toHaveProperty("password");
   });
 });
