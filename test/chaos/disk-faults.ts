@@ -38,23 +38,22 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
     about: "the primary's disk hangs for 40 s: who writes waits",
     holdSeconds: 40,
     scene: "loop",
-    make: async (scene) => {
-      const volume = await handle(scene);
-      await freezeVolume(volume);
-      return () => thawVolume(volume);
-    },
+    make: hang,
   },
   "disk-hung-briefly": {
     about: "the primary's disk hangs for 5 s, shorter than a dead one is recognised",
     holdSeconds: 5,
     scene: "loop",
-    make: async (scene) => {
-      const volume = await handle(scene);
-      await freezeVolume(volume);
-      return () => thawVolume(volume);
-    },
+    make: hang,
   },
 };
+
+/** Every write to the primary's disk waits, until the end. */
+async function hang(scene: Scene): Promise<() => Promise<unknown>> {
+  const volume = await handle(scene);
+  await freezeVolume(volume);
+  return () => thawVolume(volume);
+}
 
 /** Rows are small: new segments are asked for, which need room that is not there, until the operator says so. */
 async function untilFull(scene: Scene): Promise<void> {

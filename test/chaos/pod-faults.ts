@@ -16,56 +16,33 @@ export const podFaults: Readonly<Record<string, Fault>> = {
   "postmaster-killed": {
     about: "the postmaster is killed",
     holdSeconds: 0,
-    make: async (scene) => {
-      await inInstance(scene, scene.primary, "kill -9 $(head -1 $PGDATA/postmaster.pid)");
-      return nothing;
-    },
+    make: once("kill -9 $(head -1 $PGDATA/postmaster.pid)"),
   },
   "postmaster-stopped": {
     about: "the postmaster alone stands still for 30 s (SIGSTOP): sessions go on, no new one begins",
     holdSeconds: 30,
-    make: async (scene) => {
-      const signal = (name: string) =>
-        inInstance(scene, scene.primary, `kill -${name} $(head -1 $PGDATA/postmaster.pid)`);
-      await signal("STOP");
-      // It may have been ended meanwhile, and its pod too.
-      return () => signal("CONT").catch(() => undefined);
-    },
+    make: stopped((signal) => `kill -${signal} $(head -1 $PGDATA/postmaster.pid)`),
   },
   "walsenders-stopped": {
     about: "the processes that send WAL to the standbys stand still for 20 s (SIGSTOP)",
     holdSeconds: 20,
-    make: async (scene) => {
-      const signal = (name: string) => inInstance(scene, scene.primary, signalWalSenders(name));
-      await signal("STOP");
-      return () => signal("CONT").catch(() => undefined);
-    },
+    make: stopped(signalWalSenders),
   },
   "runtime-killed": {
     about: "the instance manager's runtime is killed",
     holdSeconds: 0,
-    make: async (scene) => {
-      await inInstance(scene, scene.primary, signalRuntime("KILL"));
-      return nothing;
-    },
+    make: once(signalRuntime("KILL")),
   },
   "runtime-stopped": {
     about: "the instance manager's runtime stands still (SIGSTOP)",
     holdSeconds: 20,
-    make: async (scene) => {
-      await inInstance(scene, scene.primary, signalRuntime("STOP"));
-      return nothing;
-    },
+    make: once(signalRuntime("STOP")),
   },
   "processes-stopped": {
     about: "every process of the primary's container but the first stands still for 25 s (SIGSTOP), its network lives",
     holdSeconds: 25,
-    make: async (scene) => {
-      // To all that may be signalled but the sender; the first process of a container is out of its reach.
-      const signal = (name: string) => inInstance(scene, scene.primary, `kill -${name} -1`);
-      await signal("STOP");
-      return () => signal("CONT").catch(() => undefined);
-    },
+    // To all that may be signalled but the sender; the first process of a container is out of its reach.
+    make: stopped((signal) => `kill -${signal} -1`),
   },
   "container-frozen": {
     about: "everything in the primary's container stands still for 25 s, longer than any lease",
@@ -80,7 +57,27 @@ export const podFaults: Readonly<Record<string, Fault>> = {
   },
 };
 
+/** Runs a script in the primary's container; nothing has to be ended. */
+function once(script: string): Fault["make"] {
+  return async (scene) => {
+    await inInstance(scene, scene.primary, script);
+    return nothing;
+  };
+}
+
+/** Stops processes of the primary's container by the script that sends a signal, and lets them go on in the end. */
+function stopped(script: (signal: string) => string): Fault["make"] {
+  return async (scene) => {
+    const send = (signal: string) => inInstance(scene, scene.primary, script(signal));
+    await send("STOP");
+    // They may have been ended meanwhile, and the pod too.
+    return () => send("CONT").catch(() => undefined);
+  };
+}
+
 /** Fails when there is none: a fault that was not made proves nothing. */
-const signalWalSenders = (signal: string) => `
+function signalWalSenders(signal: string): string {
+  return `
 pids=$(psql -X -A -t -c "select pid from pg_stat_replication where state = 'streaming'" -d postgres)
 [ -n "$pids" ] && kill -${signal} $pids`;
+}
