@@ -5,33 +5,23 @@ import { resources } from "../../../src/kube/resources.ts";
 import { createAdmissionGuard } from "../../../src/operator/admission-guard.ts";
 import { type ClusterReconcilerOptions, createClusterReconciler } from "../../../src/operator/cluster-controller.ts";
 import { withoutPlugins } from "../../../src/operator/plugins/without-plugins.ts";
-import { createOperatorStores } from "../../../src/operator/stores.ts";
 import { KubeError } from "../../../src/ports/kube-api.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeKubeApi, type FakeKubeApi } from "../../support/fake-kube-api.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { createSeededRandom } from "../../support/seeded-random.ts";
 import { aCluster } from "../plan/cluster/fixtures.ts";
+import { type StartedStores, startStores } from "./started-stores.ts";
 
 const key = { namespace: "ns", name: "d" };
 const logs = captureLogs();
 let api: FakeKubeApi;
 let options: ClusterReconcilerOptions;
-let stop: AbortController;
-let running: Promise<unknown>;
+let started: StartedStores;
 
 beforeEach(async () => {
-  stop = new AbortController();
   const clock = createFakeClock();
   api = createFakeKubeApi({ clock });
-  const { stores, parts } = createOperatorStores({
-    source: api,
-    clock,
-    logger: logs.logger,
-    watchNamespaces: [],
-    operatorNamespace: "",
-    sourceNames: [],
-  });
   const database: Database = {
     apiVersion: "postgresql.cnpg.io/v1",
     kind: "Database",
@@ -39,8 +29,8 @@ beforeEach(async () => {
     spec: { name: "d", owner: "app", cluster: { name: "c" } },
   };
   api.seed(resources.databases, database);
-  running = Promise.all(parts.map((it) => it.run(stop.signal)));
-  await Promise.all(Object.values(stores).map((it) => it.synced()));
+  started = await startStores(api, clock);
+  const { stores } = started;
   const unexpected = () => Promise.reject(new Error("no cluster is to be observed"));
   options = {
     api,
@@ -59,8 +49,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  stop.abort();
-  await running;
+  await started.stop();
 });
 
 const pass = () => createClusterReconciler(options)("ns/c", new AbortController().signal, { logger: logs.logger });

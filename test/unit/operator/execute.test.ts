@@ -5,7 +5,6 @@ import { defaultBuildContext } from "../../../src/build/context.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { type ExecutorOptions, executeActions } from "../../../src/operator/execute.ts";
 import { NotOwnedError } from "../../../src/operator/refusal.ts";
-import { createOperatorStores } from "../../../src/operator/stores.ts";
 import { type ClusterAction, refTo } from "../../../src/plan/cluster/actions.ts";
 import { isKubeError } from "../../../src/ports/kube-api.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -13,6 +12,7 @@ import { createFakeKubeApi, type FakeKubeApi } from "../../support/fake-kube-api
 import { captureLogs } from "../../support/log-capture.ts";
 import { createSeededRandom } from "../../support/seeded-random.ts";
 import { aCluster, aPod } from "../plan/cluster/fixtures.ts";
+import { type StartedStores, startStores } from "./started-stores.ts";
 
 let api: FakeKubeApi;
 let options: ExecutorOptions;
@@ -21,27 +21,17 @@ let executed: string[];
 let events: string[];
 const logs = captureLogs();
 
-let stop: AbortController;
-let running: Promise<unknown>;
+let started: StartedStores;
 
 beforeEach(async () => {
-  stop = new AbortController();
   const clock = createFakeClock();
   api = createFakeKubeApi({ clock });
   executed = [];
   events = [];
-  const { stores, parts } = createOperatorStores({
-    source: api,
-    clock,
-    logger: logs.logger,
-    watchNamespaces: [],
-    operatorNamespace: "",
-    sourceNames: [],
-  });
   const { resourceVersion: _, ...metadata } = aCluster().metadata;
   cluster = api.seed(resources.clusters, { ...aCluster(), metadata });
-  running = Promise.all(parts.map((it) => it.run(stop.signal)));
-  await Promise.all(Object.values(stores).map((it) => it.synced()));
+  started = await startStores(api, clock);
+  const { stores } = started;
   options = {
     api,
     stores,
@@ -56,8 +46,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  stop.abort();
-  await running;
+  await started.stop();
 });
 
 const run = (actions: ClusterAction[]) =>

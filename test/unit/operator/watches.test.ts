@@ -1,48 +1,31 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Node, Secret } from "../../../src/api/generated/kubernetes.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import { createOperatorStores, type OperatorStores } from "../../../src/operator/stores.ts";
 import { subscribeWatches } from "../../../src/operator/watches.ts";
 import type { KubeObject, ResourceType } from "../../../src/ports/kube-api.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { createFakeKubeApi, type FakeKubeApi } from "../../support/fake-kube-api.ts";
-import { captureLogs } from "../../support/log-capture.ts";
 import { aCluster, aJob, aPod, volumesOf } from "../plan/cluster/fixtures.ts";
+import { type StartedStores, startStores } from "./started-stores.ts";
 
 let api: FakeKubeApi;
 let clock: FakeClock;
-let stores: OperatorStores;
 let keys: string[];
-let stop: AbortController;
-let running: Promise<unknown>;
+let started: StartedStores;
 
 const cluster = aCluster({ managed: { roles: [{ name: "r", passwordSecret: { name: "role-secret" } }] } });
 
 beforeEach(async () => {
   clock = createFakeClock();
   api = createFakeKubeApi({ clock });
-  const created = createOperatorStores({
-    source: api,
-    clock,
-    logger: captureLogs().logger,
-    watchNamespaces: [],
-    operatorNamespace: "",
-    sourceNames: [],
-  });
-  stores = created.stores;
-  stop = new AbortController();
   seed(resources.clusters, cluster);
-  running = Promise.all(created.parts.map((it) => it.run(stop.signal)));
-  await Promise.all(Object.values(stores).map((it) => it.synced()));
+  started = await startStores(api, clock);
   keys = [];
   const sources = { namespace: "ops", names: ["queries"] };
-  subscribeWatches({ stores, drainTaints: ["drain"], sources, enqueue: (key) => keys.push(key) });
+  subscribeWatches({ stores: started.stores, drainTaints: ["drain"], sources, enqueue: (key) => keys.push(key) });
 });
 
-afterEach(async () => {
-  stop.abort();
-  await running;
-});
+afterEach(() => started.stop());
 
 function seed<T extends KubeObject>(type: ResourceType<T>, object: T): T {
   const { resourceVersion: _, ...metadata } = object.metadata;

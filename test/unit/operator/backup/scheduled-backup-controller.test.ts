@@ -3,41 +3,24 @@ import type { Backup } from "../../../../src/api/generated/backup.ts";
 import type { ScheduledBackup } from "../../../../src/api/generated/scheduledbackup.ts";
 import { resources } from "../../../../src/kube/resources.ts";
 import { createScheduledBackupReconciler } from "../../../../src/operator/backup/scheduled-backup-controller.ts";
-import { createOperatorStores, type OperatorStores } from "../../../../src/operator/stores.ts";
 import { KubeError } from "../../../../src/ports/kube-api.ts";
 import { createFakeClock, type FakeClock } from "../../../support/fake-clock.ts";
 import { createFakeKubeApi, type FakeKubeApi } from "../../../support/fake-kube-api.ts";
-import { captureLogs } from "../../../support/log-capture.ts";
+import { type StartedStores, startStores } from "../started-stores.ts";
 
 let clock: FakeClock;
 let api: FakeKubeApi;
-let stores: OperatorStores;
 let events: string[];
-let stop: AbortController;
-let running: Promise<unknown>;
+let started: StartedStores;
 
 beforeEach(async () => {
   clock = createFakeClock();
   api = createFakeKubeApi({ clock });
-  const created = createOperatorStores({
-    source: api,
-    clock,
-    logger: captureLogs().logger,
-    watchNamespaces: [],
-    operatorNamespace: "",
-    sourceNames: [],
-  });
-  stores = created.stores;
-  stop = new AbortController();
-  running = Promise.all(created.parts.map((it) => it.run(stop.signal)));
-  await Promise.all(Object.values(stores).map((it) => it.synced()));
+  started = await startStores(api, clock);
   events = [];
 });
 
-afterEach(async () => {
-  stop.abort();
-  await running;
-});
+afterEach(() => started.stop());
 
 const key = { namespace: "ns", name: "daily" };
 
@@ -56,13 +39,13 @@ async function schedule(spec: Partial<ScheduledBackup["spec"]>, status?: Schedul
 async function pass(): Promise<unknown> {
   const reconcile = createScheduledBackupReconciler({
     api,
-    stores,
+    stores: started.stores,
     events: { record: (_target, { reason }) => void events.push(reason) },
     clock,
     validate: () => null,
     timeZone: () => "UTC",
   });
-  const outcome = await reconcile("ns/daily", stop.signal).catch((error: unknown) => error);
+  const outcome = await reconcile("ns/daily", started.signal).catch((error: unknown) => error);
   await clock.settle();
   return outcome;
 }

@@ -5,19 +5,17 @@ import { buildAuthoritySecret } from "../../../../src/build/certificate-secrets.
 import { defaultBuildContext } from "../../../../src/build/context.ts";
 import { resources } from "../../../../src/kube/resources.ts";
 import { createDatabaseRoleReconciler } from "../../../../src/operator/database-role/database-role-controller.ts";
-import { createOperatorStores, type OperatorStores } from "../../../../src/operator/stores.ts";
 import { secretText } from "../../../../src/pki/inspect.ts";
 import { createAuthority } from "../../../../src/pki/issue.ts";
 import { createFakeClock, type FakeClock } from "../../../support/fake-clock.ts";
 import { createFakeKubeApi, type FakeKubeApi } from "../../../support/fake-kube-api.ts";
 import { captureLogs } from "../../../support/log-capture.ts";
 import { aCluster } from "../../plan/cluster/fixtures.ts";
+import { type StartedStores, startStores } from "../started-stores.ts";
 
 let clock: FakeClock;
 let api: FakeKubeApi;
-let stores: OperatorStores;
-let stop: AbortController;
-let running: Promise<unknown>;
+let started: StartedStores;
 
 const key = { namespace: "ns", name: "role-dante" };
 const secretKey = { namespace: "ns", name: "role-dante-client-cert" };
@@ -38,16 +36,6 @@ const role = (clientCertificate?: DatabaseRole["spec"]["clientCertificate"]): Da
 beforeEach(async () => {
   clock = createFakeClock();
   api = createFakeKubeApi({ clock });
-  const created = createOperatorStores({
-    source: api,
-    clock,
-    logger: captureLogs().logger,
-    watchNamespaces: [],
-    operatorNamespace: "",
-    sourceNames: [],
-  });
-  stores = created.stores;
-  stop = new AbortController();
   const cluster = aCluster();
   const { resourceVersion: _, ...metadata } = cluster.metadata;
   api.seed(resources.clusters, { ...cluster, metadata });
@@ -61,14 +49,10 @@ beforeEach(async () => {
     kind: "Secret",
     metadata: { namespace: "ns", name: "dante-password" },
   });
-  running = Promise.all(created.parts.map((it) => it.run(stop.signal)));
-  await Promise.all(Object.values(stores).map((it) => it.synced()));
+  started = await startStores(api, clock);
 });
 
-afterEach(async () => {
-  stop.abort();
-  await running;
-});
+afterEach(() => started.stop());
 
 /** One pass over the role as it is given. */
 async function pass(wanted: DatabaseRole) {
@@ -76,8 +60,8 @@ async function pass(wanted: DatabaseRole) {
   if (known) await api.update(resources.databaseRoles, { ...known, spec: wanted.spec });
   else api.seed(resources.databaseRoles, wanted);
   await clock.settle();
-  const reconcile = createDatabaseRoleReconciler({ api, stores, clock, context: defaultBuildContext });
-  const result = await reconcile("ns/role-dante", stop.signal, { logger: captureLogs().logger });
+  const reconcile = createDatabaseRoleReconciler({ api, stores: started.stores, clock, context: defaultBuildContext });
+  const result = await reconcile("ns/role-dante", started.signal, { logger: captureLogs().logger });
   await clock.settle();
   return result;
 }
@@ -108,7 +92,7 @@ it("issues a certificate for the role, tells of it, and takes it away again", as
 
 it("tells the primary which version the password Secret has, and leaves the primary's fields alone", async () => {
   await pass({ ...role(), status: { applied: true, observedGeneration: 1 } });
-  const version = stores.secrets.get({ namespace: "ns", name: "dante-password" })?.metadata.resourceVersion;
+  const version = started.stores.secrets.get({ namespace: "ns", name: "dante-password" })?.metadata.resourceVersion;
   expect(status()).toMatchObject({
     applied: true,
     observedGeneration: 1,
