@@ -1,7 +1,6 @@
-import { chownSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 import { SwitchProxy } from "./switch-proxy.ts";
 
@@ -12,8 +11,7 @@ const outageMs = 30_000;
 let lab: Lab;
 let one: LabInstance;
 let two: LabInstance;
-let apiPort: number;
-const api = new Map<string, SwitchProxy>();
+const api = new Map<string, ApiProxy>();
 /** Rows that were acknowledged. */
 let written = 0;
 /** The lines from the first primary to its peers. */
@@ -22,13 +20,8 @@ const peers = new Map<string, SwitchProxy>();
 /** An instance whose way to the API server, and to its peers, can be cut. */
 async function keep(instance: LabInstance): Promise<void> {
   const { name } = instance;
-  const way = await SwitchProxy.start();
-  way.target = apiPort;
+  const way = await proxyApiServer(lab, name);
   api.set(name, way);
-  const kubeconfig = join(lab.root, `${name}.kubeconfig`);
-  const text = readFileSync(join(lab.root, "kubeconfig"), "utf8");
-  writeFileSync(kubeconfig, text.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${way.port}`), { mode: 0o600 });
-  chownSync(kubeconfig, lab.user.uid, lab.user.gid);
   const addresses = await Promise.all(
     names
       .filter((other) => other !== name)
@@ -41,7 +34,7 @@ async function keep(instance: LabInstance): Promise<void> {
         return `${other}=127.0.0.1:${line.port}`;
       }),
   );
-  const environment = { KUBECONFIG: kubeconfig, CNPG_TS_PEER_ADDRESSES: addresses.join(",") };
+  const environment = { KUBECONFIG: way.kubeconfig, CNPG_TS_PEER_ADDRESSES: addresses.join(",") };
   instance.keep({ launcher: true, environment });
 }
 
@@ -49,7 +42,7 @@ function cutApi(on: readonly string[], isCut: boolean): void {
   for (const name of on) {
     const way = api.get(name);
     if (isCut) way?.cut();
-    else if (way) way.target = apiPort;
+    else way?.restore();
   }
 }
 
@@ -66,7 +59,6 @@ async function holder(): Promise<unknown> {
 
 beforeAll(async () => {
   lab = await Lab.start({ instances: 3 });
-  apiPort = Number(/127\.0\.0\.1:(\d+)/.exec(readFileSync(join(lab.root, "kubeconfig"), "utf8"))?.[1]);
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
   const arguments_ = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
   expect(await one.job("initdb", arguments_).exit, one.output.slice(-2000)).toBe(0);

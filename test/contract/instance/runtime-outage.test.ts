@@ -1,9 +1,7 @@
-import { chownSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
-import { SwitchProxy } from "./switch-proxy.ts";
 
 const names = ["lab-1", "lab-2"];
 /** PostgreSQL is stopped after 70 % of that without a right that was proved anew, in seconds. */
@@ -13,22 +11,15 @@ let lab: Lab;
 let one: LabInstance;
 let two: LabInstance;
 /** The way of both to the API server. */
-let api: SwitchProxy;
-let apiPort: number;
+let api: ApiProxy;
 
 beforeAll(async () => {
   const primaryLease = { leaseDurationSeconds: 36, renewDeadlineSeconds, retryPeriodSeconds: 2 };
   lab = await Lab.start({ instances: 2, spec: { primaryLease } });
-  const text = readFileSync(join(lab.root, "kubeconfig"), "utf8");
-  apiPort = Number(/127\.0\.0\.1:(\d+)/.exec(text)?.[1]);
-  api = await SwitchProxy.start();
-  api.target = apiPort;
-  const kubeconfig = join(lab.root, "proxied.kubeconfig");
-  writeFileSync(kubeconfig, text.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${api.port}`), { mode: 0o600 });
-  chownSync(kubeconfig, lab.user.uid, lab.user.gid);
+  api = await proxyApiServer(lab, "instances");
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
   const ports = names.map((name, index) => `${name}=127.0.0.1:${[one, two][index]?.ports.status}`);
-  const environment = { KUBECONFIG: kubeconfig, CNPG_TS_PEER_ADDRESSES: ports.join(",") };
+  const environment = { KUBECONFIG: api.kubeconfig, CNPG_TS_PEER_ADDRESSES: ports.join(",") };
   const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
   expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
   lab.route(one);
@@ -65,7 +56,7 @@ test("a runtime that comes up while the API server is away asks the voters that 
   expect(one.psql("SELECT pg_postmaster_start_time()")).toBe(postmaster);
   expect((await two.status()).cnpgTs?.grant?.holder).toBe("lab-1");
   const before = (await lab.lease()).spec["renewTime"];
-  api.target = apiPort;
+  api.restore();
   await until("the lease is renewed again", async () => (await lab.lease()).spec["renewTime"] !== before);
   expect(one.psql("SELECT pg_postmaster_start_time()")).toBe(postmaster);
 }, 180_000);

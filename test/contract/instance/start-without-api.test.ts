@@ -1,27 +1,20 @@
-import { chownSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
 import { Lab, type LabInstance, type RunOptions, until } from "./lab.ts";
-import { SwitchProxy } from "./switch-proxy.ts";
 
 let lab: Lab;
 let one: LabInstance;
 let two: LabInstance;
 /** The way of both to the API server. */
-let api: SwitchProxy;
-let apiPort: number;
+let api: ApiProxy;
 let options: RunOptions;
 
 beforeAll(async () => {
   lab = await Lab.start({ instances: 2 });
-  const text = readFileSync(join(lab.root, "kubeconfig"), "utf8");
-  apiPort = Number(/127\.0\.0\.1:(\d+)/.exec(text)?.[1]);
-  api = await SwitchProxy.start();
-  api.target = apiPort;
-  const kubeconfig = join(lab.root, "proxied.kubeconfig");
-  writeFileSync(kubeconfig, text.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${api.port}`), { mode: 0o600 });
-  chownSync(kubeconfig, lab.user.uid, lab.user.gid);
-  options = { environment: { KUBECONFIG: kubeconfig } };
+  api = await proxyApiServer(lab, "instances");
+  options = { environment: { KUBECONFIG: api.kubeconfig } };
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
   const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
   expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
@@ -63,7 +56,7 @@ test("a stopped standby starts and follows while the API server is away, and is 
     async () => one.psql("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'") === "1",
   );
   const started = two.psql("SELECT pg_postmaster_start_time()");
-  api.target = apiPort;
+  api.restore();
   await lab.patchCluster({ spec: { postgresql: { parameters: { work_mem: "7MB" } } } });
   await until("a pass with the Cluster", async () => two.psql("SHOW work_mem") === "7MB", 60_000);
   expect(two.psql("SELECT pg_postmaster_start_time()")).toBe(started);
@@ -77,7 +70,7 @@ test("a stopped primary does not start while the API server is away", async () =
   await until("it looked twice", async () => log().includes("which needs the primary lease"), 60_000);
   expect(one.postgresProcesses()).toEqual([]);
   expect(log()).not.toContain("Starting PostgreSQL without the Cluster");
-  api.target = apiPort;
+  api.restore();
   await one.ready(90_000);
   expect(one.psql("SELECT pg_is_in_recovery()")).toBe("f");
 }, 180_000);
