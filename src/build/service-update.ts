@@ -14,8 +14,8 @@ type JsonObject = Record<string, unknown>;
 
 /**
  * Compares a live Service with the wanted one. Of the spec only what changed since it was last applied is carried over, so
- * that fields filled in by the API server or by others stay. A Service with the strategy `replace` is recreated only when its
- * spec changes, not for a label.
+ * that fields filled in by the API server or by others stay. A Service with the strategy `replace` is recreated for any change
+ * that the user made, labels and annotations too, but not because another operator version looks after it.
  */
 export function planServiceUpdate(live: Service, proposed: Service): ServiceUpdate {
   const name = live.metadata.name ?? "";
@@ -27,7 +27,8 @@ export function planServiceUpdate(live: Service, proposed: Service): ServiceUpda
   if (!specChanged && !noteChanged && !metadata) return { kind: "none" };
   const changes = [...(specChanged ? ["spec"] : []), ...(metadata ? ["metadata"] : [])].join(" and ");
   const reason = `service ${name} differs in its ${changes || "note of the last applied spec"}`;
-  if (specChanged && proposed.metadata.annotations?.[annotations.updateStrategy] === "replace")
+  const isUsersChange = specChanged || mergeMetadata(live.metadata, withoutVersion(proposed.metadata)) !== null;
+  if (isUsersChange && proposed.metadata.annotations?.[annotations.updateStrategy] === "replace")
     return { kind: "recreate", reason };
   return {
     kind: "update",
@@ -69,6 +70,11 @@ function parseLastApplied(live: Service): JsonObject | undefined {
 
 function withoutNote(metadata: Service["metadata"]): Service["metadata"] {
   const { [annotations.lastAppliedSpec]: _, ...rest } = metadata.annotations ?? {};
+  return { ...metadata, annotations: rest };
+}
+
+function withoutVersion(metadata: Service["metadata"]): Service["metadata"] {
+  const { [annotations.operatorVersion]: _, ...rest } = withoutNote(metadata).annotations ?? {};
   return { ...metadata, annotations: rest };
 }
 

@@ -98,13 +98,19 @@ describe("an existing Service", () => {
     });
   });
 
-  test("is recreated for its spec when that is its strategy, and updated for metadata", () => {
+  test("is recreated for what the user changed when that is its strategy, and updated for another operator version", () => {
     const strategy = { "cnpg.io/updateStrategy": "replace" };
-    expect(planServiceUpdate(live(), propose({ type: "NodePort" }, strategy))).toMatchObject({ kind: "recreate" });
-    expect(planServiceUpdate(live(), propose({}, strategy))).toMatchObject({
+    const given = live({ annotations: strategy });
+    const labelled = propose({}, strategy);
+    labelled.metadata = { ...labelled.metadata, labels: { ...labelled.metadata.labels, "new-label": "new" } };
+    expect(planServiceUpdate(given, propose({ type: "NodePort" }, strategy))).toMatchObject({ kind: "recreate" });
+    expect(planServiceUpdate(given, labelled)).toMatchObject({ kind: "recreate" });
+    expect(planServiceUpdate(given, propose({}, { ...strategy, extra: "1" }))).toMatchObject({ kind: "recreate" });
+    expect(planServiceUpdate(given, propose({}, { ...strategy, "cnpg.io/operatorVersion": "9.9.9" }))).toMatchObject({
       kind: "update",
       reason: "service db-rw differs in its metadata",
     });
+    expect(planServiceUpdate(given, propose({}, strategy))).toEqual({ kind: "none" });
   });
 
   test("settles after one update", () => {
