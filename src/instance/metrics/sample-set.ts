@@ -109,9 +109,12 @@ function escapeHelp(text: string): string {
   return text.replace(/[\\\n]/g, (char) => (char === "\n" ? "\\n" : "\\\\"));
 }
 
-/** A number of the text format. */
+/** A number of the text format, as exporters in Go write it: from a million on, and below 0.0001, with an exponent. */
 export function formatValue(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  return String(value);
+  const magnitude = Math.abs(value);
+  if (!(magnitude >= 1e6 || (magnitude > 0 && magnitude < 1e-4))) return String(value);
+  const [mantissa = "", exponent = ""] = value.toExponential().split("e");
+  return `${mantissa}e${exponent.charAt(0)}${exponent.slice(1).padStart(2, "0")}`;
 }

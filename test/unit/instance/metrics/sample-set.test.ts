@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type MetricFamily, SampleSet } from "../../../../src/instance/metrics/sample-set.ts";
+import { formatValue, type MetricFamily, SampleSet } from "../../../../src/instance/metrics/sample-set.ts";
 
 const family: MetricFamily = { name: "cnpg_a", help: "what\nit \\ is", type: "gauge" };
 
@@ -57,5 +57,22 @@ describe("SampleSet", () => {
       'cnpg_a_count{x="y"} 3',
       "",
     ]);
+  });
+});
+
+describe("formatValue", () => {
+  it.each([
+    [0, "0"],
+    [-1, "-1"],
+    [999_999, "999999"],
+    [999_999.5, "999999.5"],
+    [1_000_000, "1e+06"],
+    [-16_777_216, "-1.6777216e+07"],
+    [1_795_996_681.684828, "1.795996681684828e+09"],
+    [1e100, "1e+100"],
+    [0.0001, "0.0001"],
+    [0.00001234, "1.234e-05"],
+  ])("writes %d as %s", (value, text) => {
+    expect(formatValue(value)).toBe(text);
   });
 });
