@@ -31,12 +31,18 @@ const defaultDrainTaints = [
   "karpenter.sh/disruption",
 ];
 
-/** Reads the settings; a later source wins, an empty text counts as absent, and an unreadable one keeps what was before. */
+/**
+ * Reads the settings from the environment and what comes after it; a later source wins, and an unreadable text keeps what was
+ * before. An empty one counts as absent, save where none is a choice: there a ConfigMap or a Secret takes back by it what the
+ * environment says.
+ */
 export function compileSettings(sources: readonly SettingSource[]): OperatorSettings {
   const values = (name: string): string[] => sources.map((it) => it[name] ?? "").filter((it) => it !== "");
   const text = (name: string, fallback: string): string => values(name).at(-1) ?? fallback;
+  const optional = (name: string): string | undefined =>
+    sources.flatMap((it, index) => (index === 0 && !it[name] ? [] : (it[name] ?? []))).at(-1);
   const list = (name: string, fallback: readonly string[]): readonly string[] => {
-    const value = values(name).at(-1);
+    const value = optional(name);
     if (value === undefined) return fallback;
     return value
       .split(",")
@@ -67,7 +73,7 @@ export function compileSettings(sources: readonly SettingSource[]): OperatorSett
       inheritedAnnotations: list("INHERITED_ANNOTATIONS", base.inheritedAnnotations),
       inheritedLabels: list("INHERITED_LABELS", base.inheritedLabels),
       ...(userTimeout ? { standbyTcpUserTimeout: userTimeout } : {}),
-      pullSecretName: text("PULL_SECRET_NAME", base.pullSecretName),
+      pullSecretName: optional("PULL_SECRET_NAME") ?? base.pullSecretName,
       defaultPostgresImage: text("POSTGRES_IMAGE_NAME", base.defaultPostgresImage),
       certificateDurationDays: positive(
         integer("CERTIFICATE_DURATION", base.certificateDurationDays),
@@ -77,8 +83,8 @@ export function compileSettings(sources: readonly SettingSource[]): OperatorSett
         integer("EXPIRING_CHECK_THRESHOLD", base.expiringThresholdDays),
         base.expiringThresholdDays,
       ),
-      monitoringQueriesConfigMap: text("MONITORING_QUERIES_CONFIGMAP", base.monitoringQueriesConfigMap),
-      monitoringQueriesSecret: text("MONITORING_QUERIES_SECRET", base.monitoringQueriesSecret),
+      monitoringQueriesConfigMap: optional("MONITORING_QUERIES_CONFIGMAP") ?? base.monitoringQueriesConfigMap,
+      monitoringQueriesSecret: optional("MONITORING_QUERIES_SECRET") ?? base.monitoringQueriesSecret,
       includePlugins: list("INCLUDE_PLUGINS", base.includePlugins),
     },
     pgbouncerImageName: text("PGBOUNCER_IMAGE_NAME", "ghcr.io/cloudnative-pg/pgbouncer:1.25.1"),

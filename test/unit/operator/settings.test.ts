@@ -17,6 +17,14 @@ describe("settings", () => {
     expect(compileSettings(sources).context.defaultPostgresImage).toBe(expected);
   });
 
+  it("take an empty text of a ConfigMap for none, where none is a choice, and one of the environment for nothing said", () => {
+    const environment = { MONITORING_QUERIES_CONFIGMAP: "cnpg-default-monitoring", INHERITED_LABELS: "a,b" };
+    const { context } = compileSettings([environment, { MONITORING_QUERIES_CONFIGMAP: "", INHERITED_LABELS: "" }, {}]);
+    expect([context.monitoringQueriesConfigMap, context.inheritedLabels]).toEqual(["", []]);
+    expect(compileSettings([environment, {}, {}]).context.monitoringQueriesConfigMap).toBe("cnpg-default-monitoring");
+    expect(compileSettings([{ PULL_SECRET_NAME: "" }, {}, {}]).context.pullSecretName).toBe("cnpg-pull-secret");
+  });
+
   it("keep the earlier value when a number or a switch cannot be read", () => {
     const settings = compileSettings([
       { CERTIFICATE_DURATION: "30", CREATE_ANY_SERVICE: "true", INSTANCES_ROLLOUT_DELAY: "2" },
