@@ -1,4 +1,5 @@
 import { clusterName } from "../../api/cluster-facts.ts";
+import { parseNodeSerial } from "../../api/markers.ts";
 import { instanceName } from "../../api/names.ts";
 import { phases } from "../../api/phases.ts";
 import { buildPvcs, expectedPvcs } from "../../build/pvcs.ts";
@@ -32,7 +33,7 @@ export function planNewReplicas(pass: Pass): Wait | null {
   const isExcused = (instance: string) => instance === pass.status.currentPrimary && isFirstBoot(pass);
   if (present.some((it) => !preparing.has(it) && !reporting.has(it) && !isExcused(it))) return null;
   const name = clusterName(pass.cluster);
-  const serials = freeSerials(name, present, wanted - present.length);
+  const serials = freeSerials(name, [...present, ...keptInstances(pass)], wanted - present.length);
   const blocked = serials
     .map((serial) => removalInTheWay(pass, instanceName(name, serial)))
     .find((it) => it !== undefined);
@@ -59,6 +60,12 @@ export function planNewReplicas(pass: Pass): Wait | null {
     wait = planInstanceJob(pass, { instance, serial }) ?? wait;
   }
   return wait ?? { requeueAfterMs: 5_000, because };
+}
+
+/** Instances whose volumes were taken out of the cluster to be kept, as `kubectl cnpg destroy --keep-pvc` does: no new one may use them. */
+function keptInstances(pass: Pass): string[] {
+  const serials = pass.observed.orphanVolumes.map(parseNodeSerial).filter((it) => it !== undefined);
+  return serials.map((serial) => instanceName(clusterName(pass.cluster), serial));
 }
 
 function removalInTheWay(pass: Pass, instance: string): string | undefined {

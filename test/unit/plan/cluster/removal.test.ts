@@ -106,6 +106,22 @@ describe("what is left of an instance without its data volume", () => {
   });
 });
 
+describe("a volume that was taken out of the cluster to be kept", () => {
+  it("is left alone: the new instance gets a serial of its own", () => {
+    const { cluster, observed } = aHealthyCluster();
+    const [kept, ...volumes] = observed.volumes.toReversed();
+    if (!kept) throw new Error("the fixture has no volume");
+    const { ownerReferences: _, ...metadata } = kept.metadata;
+    const annotations = { ...metadata.annotations, "cnpg.io/pvcStatus": "detached" };
+    const orphan = { ...kept, metadata: { ...metadata, annotations } };
+    const detached = { ...without(observed, "c-3"), volumes, orphanVolumes: [orphan] };
+    const steps = stepsOf(plan(cluster, detached).actions);
+    expect(steps).toContain("createPersistentVolumeClaim c-4");
+    expect(steps).toContain("createJob c-4-join");
+    expect(steps.filter((it) => it.includes("c-3"))).toEqual([]);
+  });
+});
+
 describe("an instance that the user gave up", () => {
   const { cluster, observed } = aHealthyCluster();
   const marked = observed.pods.map((pod) =>
