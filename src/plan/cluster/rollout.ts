@@ -81,6 +81,10 @@ function rollPrimary(
 ): Wait | null {
   if (primary.status.pendingRestartForDecrease) return null;
   if ((pass.cluster.spec.primaryUpdateStrategy ?? "unsupervised") === "supervised") {
+    // A person asked for it by this very phase, and the instance answers it.
+    if (pass.status.phase === phases.inPlacePrimaryRestart) {
+      return { requeueAfterMs: 1_000, because: `primary ${primary.name} is to restart in place` };
+    }
     setPhase(pass, phases.waitingForUser, "User must issue a supervised switchover");
     return { because: `primary ${primary.name} waits for a supervised switchover: ${reason.text}` };
   }

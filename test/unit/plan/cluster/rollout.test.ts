@@ -119,6 +119,12 @@ describe("the primary", () => {
     expect(outcome.steps).toEqual([]);
   });
 
+  it("restarts in place when the person asks for that", () => {
+    const { cluster, observed } = onlyPrimary({ primaryUpdateStrategy: "supervised" }, { pendingRestart: true });
+    const asked = { ...cluster, status: { ...cluster.status, phase: phases.inPlacePrimaryRestart } };
+    expect(run({ cluster: asked, observed }).phase).toBe(phases.inPlacePrimaryRestart);
+  });
+
   it("is restarted in place when that is enough", () => {
     const outcome = run(onlyPrimary({}, { pendingRestart: true }));
     expect(outcome.phase).toBe(phases.inPlacePrimaryRestart);
