@@ -63,7 +63,6 @@ const managedNames = [
   "ssl_cert_file",
   "ssl_crl_file",
   "ssl_dh_params_file",
-  "ssl_ecdh_curve",
   "ssl_key_file",
   "ssl_passphrase_command",
   "ssl_passphrase_command_supports_reload",

@@ -28,11 +28,12 @@ const rows: [rule: string, good: ClusterParts, bad: ClusterParts, refusals: stri
   ],
   [
     "fixed parameter",
-    parameters({ port: "5432", log_destination: "csvlog" }),
-    parameters({ port: "5433", hba_file: "/x" }),
+    parameters({ port: "5432", log_destination: "csvlog", ssl_ecdh_curve: "X25519" }),
+    parameters({ port: "5433", ssl_cert_file: "/y", hba_file: "/x" }),
     [
       `${at("hba_file")}: Invalid value: "/x": Can't set fixed configuration parameter`,
       `${at("port")}: Invalid value: "5433": Can't set fixed configuration parameter`,
+      `${at("ssl_cert_file")}: Invalid value: "/y": Can't set fixed configuration parameter`,
     ],
   ],
   [
