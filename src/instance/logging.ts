@@ -1,5 +1,6 @@
 import type { Logger, LogLevel } from "../ports/logger.ts";
 import { createLogger } from "../runtime/logger.ts";
+import { logProcessWarnings } from "../runtime/process-warnings.ts";
 import type { WriteLine } from "./log/child-output.ts";
 import { createLineWriter } from "./log/line-writer.ts";
 import type { RecordEncoderOptions } from "./log/record-encoder.ts";
@@ -36,6 +37,7 @@ export function createLogOutput(flags: LogFlags, pod: string | undefined): LogOu
     destination: flags.logDestination || stderr,
     ...(pod ? { pod } : {}),
   });
+  logProcessWarnings(logger);
   if (!level) logger.warning("Unknown log level, using info", { logLevel: flags.logLevel });
   return {
     logger,
