@@ -24,6 +24,7 @@ import { LocalSql } from "./local-sql.ts";
 import { createLogPipes } from "./log/log-pipes.ts";
 import type { LogOutput } from "./logging.ts";
 import { metricsHandler, QuerySources } from "./metrics-server.ts";
+import { reportOperatingSystem } from "./operating-system.ts";
 import { endWhenDeleted, wasDeletedByForce } from "./own-pod.ts";
 import { createPodPlugins } from "./plugins/pod-plugins.ts";
 import { Postmaster } from "./postmaster.ts";
@@ -59,6 +60,7 @@ export async function runInstance(
   const stop = new AbortController();
   const { signal } = stop;
 
+  await reportOperatingSystem(context);
   const hello = await host.hello();
   await files.makeDirectory(paths.log, 0o700);
   await files.makeDirectory(paths.tmp);

@@ -51,6 +51,11 @@ test("run becomes the primary, holds the lease and answers its probes", async ()
   expect((await one.get("/nothing")).status).toBe(404);
 });
 
+test("the log says how long the system of the image will have updates", () => {
+  const told = one.output.split("\n").filter((line) => line.includes("OS distribution"));
+  expect(told).toHaveLength(existsSync("/etc/os-release") || existsSync("/usr/lib/os-release") ? 1 : 0);
+});
+
 test("roles, passwords and what the user asked for at init are there", async () => {
   const passwords =
     "SELECT string_agg(rolname, ',' ORDER BY rolname) FROM pg_authid WHERE rolpassword LIKE 'SCRAM-SHA-256$4096:%'";
