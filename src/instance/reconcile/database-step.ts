@@ -1,6 +1,7 @@
 import { followsSource, isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { phases } from "../../api/phases.ts";
+import { hasImageDrift, runningImages } from "../../plan/instance/image-drift.ts";
 import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import { planReceiver } from "../../plan/instance/wal-receiver.ts";
 import { protectAutoConf } from "../configuration-files.ts";
@@ -46,6 +47,8 @@ export class DatabaseStep {
   #rolesEnsured = false;
   /** The primary that this standby follows, and until when its receiver is hurried. */
   #followed: { primary: string; until: number } | undefined;
+  /** The images of which the settings that are loaded, or are about to be, know. */
+  #images: readonly string[] | undefined;
 
   constructor(options: DatabaseStepOptions) {
     this.#options = options;
@@ -104,7 +107,20 @@ export class DatabaseStep {
 
   /** Call it before the files of the instance are written. */
   async beforeFiles(cluster: Cluster, signal: AbortSignal): Promise<void> {
+    this.#followImages(cluster);
     await this.#quorum.announce(cluster, signal);
+  }
+
+  /** Other images count as a change of the files, once for each time that they change. */
+  #followImages(cluster: Cluster): void {
+    const images = runningImages(cluster);
+    if (!images) return;
+    const isDrift = hasImageDrift(this.#images, images);
+    if (isDrift) this.reloadNeeded = true;
+    if (isDrift || !this.#images) {
+      this.#options.context.logger.info("Detected running images", { runningImages: images });
+    }
+    this.#images = images;
   }
 
   async #reconcileStandby(cluster: Cluster, isCurrent: boolean): Promise<number> {

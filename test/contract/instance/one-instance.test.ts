@@ -174,6 +174,22 @@ test("a changed parameter is loaded without a restart, and one that needs a rest
   expect(one.postmasterPid()).toBe(pid);
 });
 
+test("other images make PostgreSQL read its settings again although no file changed", async () => {
+  const images = (image: string) => lab.patchStatus({ pgDataImageInfo: { image, majorVersion: 15 } });
+  const told = () => one.output.match(/Detected running images/g)?.length ?? 0;
+  const loadedAt = () => one.psql("SELECT pg_conf_load_time()");
+  const files = () =>
+    ["custom.conf", "override.conf", "pg_hba.conf"].map((name) => statSync(join(one.pgData, name)).ino);
+  await images("localhost/postgresql:15.1");
+  await until("the first images", async () => told() === 1);
+  const [before, seen, loaded] = [files(), one.output.length, loadedAt()];
+  await images("localhost/postgresql:15.2");
+  await until("loaded again", async () => loadedAt() !== loaded);
+  expect(told()).toBe(2);
+  expect(one.output.slice(seen).match(/Requesting configuration reload/g)).toHaveLength(1);
+  expect(files()).toEqual(before);
+});
+
 test("the phase for a restart in place restarts PostgreSQL and not the manager", async () => {
   const before = await one.status();
   const pid = one.postmasterPid();
