@@ -8,6 +8,7 @@ import { addCertificates } from "./certificates.ts";
 import { addDeployment } from "./deployment.ts";
 import { pluginNames, pluginPodLabels, pluginPort } from "./names.ts";
 import { type BarmanCloudPluginOptions, type CompiledPluginOptions, compilePluginOptions } from "./options.ts";
+import { addStorePolicy } from "./store-policy.ts";
 
 /** The barman-cloud plugin and all that it needs beside the operator, whose namespace it shares. */
 export class BarmanCloudPlugin extends Construct {
@@ -15,6 +16,7 @@ export class BarmanCloudPlugin extends Construct {
     super(scope, id);
     const compiled = compilePluginOptions(options);
     if (compiled.crds) new ApiObject(this, objectStore.metadata.name, { ...objectStore });
+    if (compiled.storePolicy) addStorePolicy(this);
     addAccess(this, compiled);
     this.addService(compiled);
     if (compiled.certificates === "cert-manager") addCertificates(this, compiled);

@@ -11,6 +11,7 @@ export const pluginNames = {
   certificatesBinding: "barman-plugin-certificates-rolebinding",
   objectStoreEditor: "barman-plugin-objectstore-editor-role",
   objectStoreViewer: "barman-plugin-objectstore-viewer-role",
+  storePolicy: "barman-plugin-objectstore-credentials",
   issuer: "selfsigned-issuer",
   serverCertificate: "barman-cloud-server",
   clientCertificate: "barman-cloud-client",

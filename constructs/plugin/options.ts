@@ -18,6 +18,8 @@ export interface BarmanCloudPluginOptions {
   readonly logLevel?: string;
   /** Writes the definition of ObjectStore. @default true */
   readonly crds?: boolean;
+  /** Writes a policy by which the API server refuses ObjectStores with unusable credentials; needs Kubernetes 1.30. @default true */
+  readonly storePolicy?: boolean;
   /** @default requests 10m CPU and 64Mi memory, limits 500m CPU and 192Mi */
   readonly resources?: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
 }
@@ -32,6 +34,7 @@ export interface CompiledPluginOptions {
   readonly certificates: PluginCertificates;
   readonly logLevel: string;
   readonly crds: boolean;
+  readonly storePolicy: boolean;
   readonly resources: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
 }
 
@@ -55,6 +58,7 @@ export function compilePluginOptions(options: BarmanCloudPluginOptions): Compile
     certificates,
     logLevel: options.logLevel ?? "info",
     crds: options.crds ?? true,
+    storePolicy: options.storePolicy ?? true,
     resources: options.resources ?? {
       requests: { cpu: "10m", memory: "64Mi" },
       limits: { cpu: "500m", memory: "192Mi" },

@@ -24,6 +24,8 @@ describe("BarmanCloudPlugin", () => {
   test("gives its objects the names that people and suites expect", () => {
     expect(names(synth())).toEqual([
       "CustomResourceDefinition/objectstores.barmancloud.cnpg.io",
+      "ValidatingAdmissionPolicy/barman-plugin-objectstore-credentials",
+      "ValidatingAdmissionPolicyBinding/barman-plugin-objectstore-credentials",
       "ServiceAccount/plugin-barman-cloud",
       "ClusterRole/plugin-barman-cloud",
       "ClusterRoleBinding/plugin-barman-cloud-binding",
@@ -36,7 +38,7 @@ describe("BarmanCloudPlugin", () => {
       "Service/barman-cloud",
       "Deployment/barman-cloud",
     ]);
-    expect(names(synth({ crds: false }))[0]).toBe("ServiceAccount/plugin-barman-cloud");
+    expect(names(synth({ crds: false, storePolicy: false }))[0]).toBe("ServiceAccount/plugin-barman-cloud");
   });
 
   test("is found by the operator through its Service", () => {
