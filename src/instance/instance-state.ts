@@ -16,6 +16,8 @@ export interface InstanceState {
   upgrading: boolean;
   /** The container is about to end. Writer: the lifecycle. */
   stopping: boolean;
+  /** Volumes that took no write when everything was killed for it, and not since (monotonic). Writer: the volume watch. */
+  silentVolumes: { folders: readonly string[]; sinceMs: number } | undefined;
   /** Last liveness verdict. Writer: the liveness probe. */
   isolated: boolean;
   /** Hash of the configuration on disk. Writer: the reconciler. */
@@ -35,6 +37,7 @@ export function createInstanceState(): InstanceState {
     rewinding: false,
     upgrading: false,
     stopping: false,
+    silentVolumes: undefined,
     isolated: false,
     configurationHash: "",
     rememberedPeers: {},

@@ -62,6 +62,9 @@ export async function runInstance(
 
   await reportOperatingSystem(context);
   const hello = await host.hello();
+  // None of them gets to run any more, though a dead disk may keep their end from being seen.
+  const diskKilled = hello.killed === "disk";
+  if (diskKilled) await volumes.noteKill();
   await files.makeDirectory(paths.log, 0o700);
   await files.makeDirectory(paths.tmp);
   await files.makeDirectory(paths.socketDir);
@@ -232,8 +235,6 @@ export async function runInstance(
   await metrics.listen(settings.metricsPort);
   logger.info("Starting webserver", { address: `:${settings.statusPort}`, hasTLS: settings.statusTls });
 
-  // None of them gets to run any more, though a dead disk may keep their end from being seen.
-  const diskKilled = hello.killed === "disk";
   await volumes.stake("server", hello.postmasterPid !== undefined && !diskKilled);
   if (diskKilled) await lease.releaseKilled();
   else if (hello.postmasterPid !== undefined) {
@@ -252,6 +253,7 @@ export async function runInstance(
     keeper.run(signal),
     watch.run(signal),
     reconciler.run(signal),
+    volumes.recover(signal).then(wake),
     slots.run(signal),
     declared.run(signal),
     followQuerySources(context, sources, signal),

@@ -1,4 +1,5 @@
 import type { Lease } from "../api/generated/kubernetes.ts";
+import { parseLeaseVoters } from "../api/lease-voters.ts";
 import { silentLeaseMs } from "../plan/cluster/silent-lease.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/kube-api.ts";
@@ -6,7 +7,7 @@ import { ownerKeys } from "./watches.ts";
 
 /** Pause between looks at what is held and silent. */
 const lookMs = 500;
-/** A Lease that stays silent brings a pass this often. */
+/** A held Lease that stays silent brings a pass this often; one that was given back brings one pass, which sees to the rest. */
 const repeatMs = 5_000;
 
 interface Known {
@@ -23,7 +24,10 @@ export interface LeaseSilenceOptions {
   enqueue: (key: string) => void;
 }
 
-/** Knows since when each primary Lease has been the same, and asks for a pass when one that is held falls silent. */
+/**
+ * Knows since when each primary Lease has been the same, and asks for a pass when one that is held falls silent, or one that was
+ * given back is not taken again.
+ */
 export class LeaseSilence {
   readonly #options: LeaseSilenceOptions;
   readonly #known = new Map<string, Known>();
@@ -37,9 +41,9 @@ export class LeaseSilence {
     return this.#options.clock.monotonicMs() - this.#note(lease).since;
   }
 
-  /** Whether someone holds it and has not renewed it for long enough to conclude something. */
+  /** Whether its holder, or who gave it back, has not written it for long enough to conclude something. */
   isSilent(lease: Lease): boolean {
-    return Boolean(lease.spec?.holderIdentity) && this.unchangedMs(lease) >= silentLeaseMs;
+    return (isHeld(lease) || wasGivenBack(lease)) && this.unchangedMs(lease) >= silentLeaseMs;
   }
 
   /** Looks until the signal comes. */
@@ -64,7 +68,7 @@ export class LeaseSilence {
     if (cluster === undefined || !this.isSilent(lease)) return;
     const known = this.#note(lease);
     const now = this.#options.clock.monotonicMs();
-    if (known.toldAt !== undefined && now - known.toldAt < repeatMs) return;
+    if (known.toldAt !== undefined && (!isHeld(lease) || now - known.toldAt < repeatMs)) return;
     known.toldAt = now;
     this.#options.enqueue(cluster);
   }
@@ -79,6 +83,14 @@ export class LeaseSilence {
     this.#known.set(key, fresh);
     return fresh;
   }
+}
+
+function isHeld(lease: Lease): boolean {
+  return Boolean(lease.spec?.holderIdentity);
+}
+
+function wasGivenBack(lease: Lease): boolean {
+  return !isHeld(lease) && parseLeaseVoters(lease)?.releasedBy !== undefined;
 }
 
 function keyOf({ metadata }: Lease): string {

@@ -14,6 +14,7 @@ import type {
   RolloutSlot,
 } from "../plan/cluster/observed.ts";
 import { isActivePod, isReadyPod } from "../plan/cluster/pods.ts";
+import { planStatusLimit } from "../plan/cluster/status-call.ts";
 import { isKubeError, type KubeApi, type KubeObject } from "../ports/kube-api.ts";
 import { formatSelector } from "./label-selector.ts";
 import type { LeaseSilence } from "./lease-silence.ts";
@@ -38,7 +39,7 @@ export interface ObserverOptions {
 export interface ClusterObserver {
   /** Everything but the instances' own words; no instance is asked. */
   observe(cluster: Cluster, now: number, signal: AbortSignal): Promise<ObservedCluster>;
-  /** Asks every active instance, side by side. */
+  /** Asks every active instance, side by side and each within its own limit, so that none waits for one that hangs. */
   poll(cluster: Cluster, signal: AbortSignal): Promise<PolledInstance[]>;
 }
 
@@ -98,10 +99,15 @@ export function createClusterObserver(options: ObserverOptions): ClusterObserver
 
   async function poll(cluster: Cluster, signal: AbortSignal): Promise<PolledInstance[]> {
     const namespace = clusterNamespace(cluster);
+    const lease = stores.leases.get({ namespace, name: clusterName(cluster) });
     const secret = stores.secrets.get({ namespace, name: secretNames(cluster).serverCa });
     const serverCa = secret ? secretText(secret, "ca.crt") : undefined;
     const pods = stores.pods.list(namespace).filter((it) => ownsObject(cluster, it) && isActivePod(it));
-    return Promise.all(pods.map((pod) => options.statusClient.poll(pod, serverCa, signal)));
+    return Promise.all(
+      pods.map((pod) =>
+        options.statusClient.poll(pod, serverCa, signal, planStatusLimit(pod.metadata.name ?? "", lease)),
+      ),
+    );
   }
 
   return { observe, poll };

@@ -4,6 +4,7 @@ import Agent from "undici/lib/dispatcher/agent.js";
 import { ports } from "../api/constants.ts";
 import type { Pod } from "../api/generated/kubernetes.ts";
 import type { PostgresStatus } from "../api/pg-status.ts";
+import { parseVolumeFailure } from "../api/volume-failure.ts";
 import type { PolledInstance } from "../plan/cluster/observed.ts";
 import { isReadyPod, postgresContainer } from "../plan/cluster/pods.ts";
 import type { OperatorIdentity } from "./operator-identity.ts";
@@ -18,8 +19,11 @@ export interface InstanceRequest {
 
 /** Asks instances for their state. */
 export interface StatusClient {
-  /** Never rejects: a failure is the instance's silence. `serverCa` is the PEM that its certificate must chain to. */
-  poll(pod: Pod, serverCa: string | undefined, signal: AbortSignal): Promise<PolledInstance>;
+  /**
+   * Never rejects: a failure is the instance's silence. `serverCa` is the PEM that its certificate must chain to; `limitMs` bounds all
+   * attempts together.
+   */
+  poll(pod: Pod, serverCa: string | undefined, signal: AbortSignal, limitMs?: number): Promise<PolledInstance>;
   /** Gives the body of the answer; rejects unless it is a success. */
   call(pod: Pod, serverCa: string | undefined, asked: InstanceRequest, signal: AbortSignal): Promise<string>;
   close(): Promise<void>;
@@ -31,6 +35,17 @@ export interface StatusClientOptions {
   connectTimeoutMs?: number;
   /** Bound for one call, connecting included. @default 5000 */
   timeoutMs?: number;
+}
+
+/** An instance answered, and not with a success. */
+class RefusedCallError extends Error {
+  override readonly name = "RefusedCallError";
+  readonly body: string;
+
+  constructor(message: string, body: string) {
+    super(`${message}: ${body.slice(0, 200)}`);
+    this.body = body;
+  }
 }
 
 /** A client that keeps one pool of connections per server authority, so that a renewed one is used at once. */
@@ -79,8 +94,7 @@ export function createStatusClient(options: StatusClientOptions): StatusClient {
     const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     const answer = await request.call(dispatcher, { origin, path, method, signal: bound, ...limits });
     const body = await answer.body.text();
-    if (answer.statusCode !== 200)
-      throw new Error(`${method} ${url} answered ${answer.statusCode}: ${body.slice(0, 200)}`);
+    if (answer.statusCode !== 200) throw new RefusedCallError(`${method} ${url} answered ${answer.statusCode}`, body);
     return body;
   }
 
@@ -90,11 +104,14 @@ export function createStatusClient(options: StatusClientOptions): StatusClient {
   }
 
   return {
-    async poll(pod, serverCa, signal) {
+    async poll(pod, serverCa, signal, limitMs = options.timeoutMs ?? 5_000) {
+      const bound = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
       const base = { name: pod.metadata.name ?? "", pod, ready: isReadyPod(pod) };
       try {
-        return { kind: "answered", ...base, status: await askTwice(() => ask(pod, serverCa, signal)) };
+        return { kind: "answered", ...base, status: await askTwice(() => ask(pod, serverCa, bound)) };
       } catch (error) {
+        const failure = error instanceof RefusedCallError ? parseVolumeFailure(error.body) : undefined;
+        if (failure) return { kind: "silent", ...base, reason: failure.error.message, volumeFailure: failure };
         return { kind: "silent", ...base, reason: describe(error) };
       }
     },

@@ -3,11 +3,16 @@ import type { PostmasterHost } from "../../ports/postmaster-host.ts";
 import { within } from "../../runtime/within.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
-/** Why the volumes must take writes: a server runs, the right to write is held, or it is about to be taken. */
-export type Stake = "server" | "right" | "claim";
+/**
+ * Why the volumes must take writes: a server runs, the right to write is held, or it is about to be taken; or somebody looks
+ * whether they do so again.
+ */
+export type Stake = "server" | "right" | "claim" | "recovery";
 
 /** How long a first sign of life is waited for before the right is left to others, in milliseconds. */
 const firstSignMs = 5_000;
+/** Pause between looks at volumes that took no writes. */
+const recoveryPauseMs = 2_000;
 
 type WatchContext = Pick<InstanceContext, "clock" | "files" | "logger" | "settings" | "state">;
 
@@ -19,6 +24,8 @@ export class VolumeWatch {
   readonly #context: WatchContext;
   readonly #host: Pick<PostmasterHost, "probeVolumes">;
   readonly #stakes = new Set<Stake>();
+  /** The one volume that is looked at, if not all are. */
+  #only: string | undefined;
   /** A file of the kernel's: it can be read however the disks are. What a pod mounts does not change. */
   #mounts: Promise<string | undefined> | undefined;
   /** What the launcher was asked for last. */
@@ -38,11 +45,10 @@ export class VolumeWatch {
 
   /** Brings what the launcher does in line with the Cluster and what is at stake. */
   async follow(): Promise<void> {
-    const { files, settings, state, logger } = this.#context;
-    this.#mounts ??= files.read("/proc/self/mountinfo").catch(() => undefined);
-    const mounts = await this.#mounts;
-    const plan = planVolumeProbe(state.cluster, settings, mounts);
-    const { folders, limitMs } = this.#stakes.size > 0 ? plan : { folders: [], limitMs: 0 };
+    const { logger } = this.#context;
+    const plan = await this.#plan();
+    const { limitMs } = this.#stakes.size > 0 ? plan : { limitMs: 0 };
+    const folders = limitMs > 0 ? plan.folders.filter((it) => this.#only === undefined || it === this.#only) : [];
     const key = JSON.stringify(limitMs > 0 ? [limitMs, folders] : []);
     if (key === this.#asked?.key) return;
     const alive = this.#host.probeVolumes(folders, limitMs).then(
@@ -51,6 +57,50 @@ export class VolumeWatch {
     );
     this.#asked = { key, folders, limitMs, alive };
     logger.debug("The launcher is to probe the volumes", { folders, limitMs });
+  }
+
+  async #plan(): Promise<{ folders: string[]; limitMs: number }> {
+    const { files, settings, state } = this.#context;
+    this.#mounts ??= files.read("/proc/self/mountinfo").catch(() => undefined);
+    return planVolumeProbe(state.cluster, settings, await this.#mounts);
+  }
+
+  /** Notes that everything was killed because a volume took no writes: until {@link recover} has ended nothing may touch them. */
+  async noteKill(): Promise<void> {
+    const { folders } = await this.#plan();
+    this.#context.state.silentVolumes = { folders, sinceMs: this.#context.clock.monotonicMs() };
+  }
+
+  /** Looks until every volume takes writes again, or the signal comes. */
+  async recover(signal: AbortSignal): Promise<void> {
+    const { clock, state, logger } = this.#context;
+    while (state.silentVolumes && !signal.aborted) {
+      const folders = await this.#findSilent();
+      if (folders.length === 0) {
+        logger.info("Every volume takes writes again");
+        state.silentVolumes = undefined;
+        return;
+      }
+      state.silentVolumes = { ...state.silentVolumes, folders };
+      await clock.sleep(recoveryPauseMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** The volumes that take no write now, each asked for by itself: the launcher answers once all that it is asked for do. */
+  async #findSilent(): Promise<string[]> {
+    const silent: string[] = [];
+    this.#stakes.add("recovery");
+    try {
+      for (const folder of (await this.#plan()).folders) {
+        this.#only = folder;
+        await this.follow();
+        if ((await this.silence()) !== null) silent.push(folder);
+      }
+    } finally {
+      this.#only = undefined;
+      await this.stake("recovery", false);
+    }
+    return silent;
   }
 
   /** Why the right to write is better left to others; `null` when every volume has taken a write since it is probed. */

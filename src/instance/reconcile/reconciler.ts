@@ -147,7 +147,8 @@ export class Reconciler {
   async #reconcile(signal: AbortSignal): Promise<Requeue> {
     const { context, lifecycle, postmaster, secrets } = this.#options;
     const cluster = context.state.cluster;
-    if (!cluster || lifecycle.terminating) return resyncMs;
+    // What waits for a disk that hangs is not there for anything else; the volume watch wakes this once the disk is back.
+    if (!cluster || lifecycle.terminating || context.state.silentVolumes) return resyncMs;
     secrets.observe(cluster);
     await this.#clearArchiveMarker(cluster);
 

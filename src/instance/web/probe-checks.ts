@@ -84,10 +84,12 @@ export class ProbeChecks {
 
   async liveness(): Promise<ProbeAnswer> {
     const { state, data } = this.#context;
-    const isPrimary = await data.role().then(
-      (role) => role === "primary",
-      () => undefined,
-    );
+    const isPrimary = state.silentVolumes
+      ? undefined
+      : await data.role().then(
+          (role) => role === "primary",
+          () => undefined,
+        );
     const cluster = state.cluster;
     const apiReachable = isPrimary === true ? await this.#apiReachable() : true;
     const isolation = cluster?.spec.probes?.liveness?.isolationCheck;

@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type Server as HttpServer, type Incom
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { BackupReport, LeaseReport, PostgresStatus } from "../../api/pg-status.ts";
+import { describeVolumeFailure } from "../../api/volume-failure.ts";
 import type { BackupMode } from "../backup/backup-mode.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { promisePath, releasePath } from "../isolation/promise-client.ts";
@@ -51,9 +52,14 @@ async function answerOperator(
   return archivePartial(deps.context);
 }
 
-async function collectStatus({ status, leaseReport }: RemoteServerDeps): Promise<PostgresStatus> {
-  const collected = await status.collect();
-  return { ...collected, cnpgTs: { ...collected.cnpgTs, ...leaseReport() } };
+async function answerStatus({ context, status, leaseReport }: RemoteServerDeps): Promise<HttpAnswer> {
+  const { silentVolumes } = context.state;
+  if (silentVolumes) {
+    const silentMs = context.clock.monotonicMs() - silentVolumes.sinceMs;
+    return jsonAnswer(503, describeVolumeFailure(silentVolumes.folders, silentMs));
+  }
+  const collected: PostgresStatus = await status.collect();
+  return jsonAnswer(200, { ...collected, cnpgTs: { ...collected.cnpgTs, ...leaseReport() } });
 }
 
 export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
@@ -61,7 +67,7 @@ export function remoteHandler(deps: RemoteServerDeps): HttpHandler {
     if (url.pathname !== updatePath) exchange.proceed();
     switch (url.pathname) {
       case "/pg/status":
-        return jsonAnswer(200, await collectStatus(deps));
+        return answerStatus(deps);
       case promisePath:
         return deps.promise(request);
       case releasePath:

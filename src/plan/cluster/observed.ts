@@ -20,6 +20,7 @@ import type {
 } from "../../api/generated/kubernetes.ts";
 import type { Pooler } from "../../api/generated/pooler.ts";
 import type { PostgresStatus } from "../../api/pg-status.ts";
+import type { VolumeFailure } from "../../api/volume-failure.ts";
 import type { ObservedCertificate } from "../../build/certificates.ts";
 import type { BuildContext } from "../../build/context.ts";
 import type { ObservedPlugins } from "./plugins.ts";
@@ -43,6 +44,8 @@ export interface SilentInstance {
   ready: boolean;
   /** Why there is no answer. */
   reason: string;
+  /** All that it told instead of its state, if it did. */
+  volumeFailure?: VolumeFailure;
 }
 
 export type PolledInstance = AnsweredInstance | SilentInstance;

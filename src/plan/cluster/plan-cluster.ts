@@ -6,6 +6,7 @@ import { planAdoption } from "./adoption.ts";
 import { planAuxiliaryObjects } from "./auxiliary.ts";
 import { planFirstPrimary } from "./bootstrap.ts";
 import type { ClusterStatus } from "./conditions.ts";
+import { planDeadVolumes } from "./dead-volumes.ts";
 import { sortInstances } from "./election.ts";
 import { planFailover, planTargetRepair } from "./failover.ts";
 import { waitForCommunication, waitForDiskSpace, waitForReadiness, waitForSinglePrimary } from "./guards.ts";
@@ -144,6 +145,7 @@ function waitForDiskSpaceUnlessGrowing(pass: Pass, sorted: readonly PolledInstan
 function planResources(pass: Pass, sorted: readonly PolledInstance[]): Wait | null {
   return runStages(pass, [
     planEndedPods,
+    (it) => planDeadVolumes(it, sorted),
     planUnschedulablePods,
     planStuckJobs,
     planUnrecoverable,

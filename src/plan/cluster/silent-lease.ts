@@ -1,9 +1,15 @@
+import type { Lease } from "../../api/generated/kubernetes.ts";
 import { parseLeaseVoters } from "../../api/lease-voters.ts";
 import type { PolledInstance } from "./observed.ts";
 import type { Pass } from "./pass.ts";
 
 /** How long the primary Lease must have been the same before something is concluded from it, in milliseconds. */
 export const silentLeaseMs = 5_000;
+
+/** Whether nobody holds the Lease because this instance gave it back by itself. */
+export function gaveLeaseBack(lease: Lease, instance: string): boolean {
+  return !lease.spec?.holderIdentity && parseLeaseVoters(lease)?.releasedBy === instance;
+}
 
 /**
  * Why a primary that Kubernetes still counts as Ready is to be given up; `null` when that can't be concluded (safety
@@ -13,11 +19,10 @@ export const silentLeaseMs = 5_000;
 export function concludePrimaryLost(pass: Pass, sorted: readonly PolledInstance[]): string | null {
   const { lease, leaseUnchangedMs } = pass.observed;
   const { currentPrimary } = pass.status;
-  const voters = lease && parseLeaseVoters(lease);
   // A primary that other managers run may live without its Lease.
-  if (!voters) return null;
+  if (!lease || !parseLeaseVoters(lease) || !currentPrimary) return null;
   // Given back by itself, as on a dead disk; a container that merely starts anew has taken it again by then.
-  const isGivenBack = !lease.spec?.holderIdentity && voters.releasedBy === currentPrimary;
+  const isGivenBack = gaveLeaseBack(lease, currentPrimary);
   if (!isGivenBack && lease.spec?.holderIdentity !== currentPrimary) return null;
   if (leaseUnchangedMs === undefined || leaseUnchangedMs < silentLeaseMs) return null;
   const primary = sorted.find((it) => it.name === currentPrimary);

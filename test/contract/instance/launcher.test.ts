@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseVolumeFailure } from "../../../src/api/volume-failure.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let lab: Lab;
@@ -94,12 +95,19 @@ test("a volume that hangs while PostgreSQL is down costs the instance the lease,
   lab.giveAway(probe);
   await until("the lease is given back", async () => (await holder()) === "", 60_000);
   expect(one.output).toContain(`no write to ${one.volume} came back for 4000 ms: killed every process of the pod`);
+  // Who asks is answered without the disk, and told which volume it is.
+  const answer = await until("an answer", async () => one.get("/pg/status"), 60_000);
+  expect(answer.status).toBe(503);
+  expect(parseVolumeFailure(answer.body)).toMatchObject({ folders: [one.volume] });
+  await until("liveness", async () => (await one.get("/healthz")).status === 200);
   await fence(null);
+  // Longer than the launcher's limit: to look at the volume kills nothing, and nobody takes the lease meanwhile.
   await until(
-    "the lease is left to others",
-    async () => one.output.includes("the primary lease is left to others"),
+    "a volume that was looked at for long",
+    async () => (parseVolumeFailure((await one.get("/pg/status")).body)?.silentMs ?? 0) > 10_000,
     60_000,
   );
+  expect(one.output.split("killed every process of the pod")).toHaveLength(2);
   expect(await holder()).toBe("");
   expect(one.postgresProcesses()).toEqual([]);
   rmSync(probe);

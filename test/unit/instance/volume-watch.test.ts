@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import { annotations } from "../../../src/api/labels.ts";
+import type { InstanceState } from "../../../src/instance/instance-state.ts";
 import { probedHost } from "../../../src/instance/isolation/probed-host.ts";
 import { VolumeWatch } from "../../../src/instance/isolation/volume-watch.ts";
 import type { PostmasterExit, PostmasterHost } from "../../../src/ports/postmaster-host.ts";
@@ -35,7 +36,10 @@ function world(options: { seconds?: string } = {}) {
     logger: captureLogs().logger,
     files: { read: async () => "1 0 0:1 / /wal rw - ext4 /dev/x rw" },
     settings: { pgData: "/data/pgdata", walVolume: "/wal", tablespaces: "/tablespaces" },
-    state: { cluster: { metadata: { annotations: noted }, spec: { instances: 3 } } as unknown as Cluster },
+    state: {
+      silentVolumes: undefined as InstanceState["silentVolumes"],
+      cluster: { metadata: { annotations: noted }, spec: { instances: 3 } } as unknown as Cluster,
+    },
   };
   const watch = new VolumeWatch(context as unknown as ConstructorParameters<typeof VolumeWatch>[0], host);
   const last = () => requests.at(-1) ?? { folders: [], limitMs: -1, alive: () => undefined };
@@ -114,5 +118,55 @@ describe("the first sign of life, before the right is taken", () => {
     const watch = new VolumeWatch(context as unknown as ConstructorParameters<typeof VolumeWatch>[0], host);
     await watch.stake("claim", true);
     expect(await watch.silence()).toMatch(/does not tell whether \/data take writes: launcher channel closed/);
+  });
+});
+
+describe("volumes for which everything was killed", () => {
+  it("are looked at one by one until all take writes, and what hangs is known meanwhile", async () => {
+    const { watch, context, clock, last, requests } = world();
+    context.state.cluster.spec.walStorage = { size: "1Gi" };
+    await watch.noteKill();
+    expect(context.state.silentVolumes).toEqual({ folders: ["/data", "/wal"], sinceMs: clock.monotonicMs() });
+    const killedAt = clock.monotonicMs();
+    const recovered = watch.recover(new AbortController().signal);
+    await clock.advance(0);
+    expect(last()).toMatchObject({ folders: ["/data"], limitMs: 10_000 });
+    // Half of the limit, so that nothing is killed for a look.
+    await clock.advance(5_000);
+    expect(last()).toMatchObject({ folders: ["/wal"] });
+    last().alive();
+    await clock.advance(0);
+    expect(context.state.silentVolumes).toEqual({ folders: ["/data"], sinceMs: killedAt });
+    expect(last().limitMs).toBe(0);
+    await clock.advance(2_000);
+    for (const folder of ["/data", "/wal"]) {
+      expect(last()).toMatchObject({ folders: [folder] });
+      last().alive();
+      await clock.advance(0);
+    }
+    await recovered;
+    expect(context.state.silentVolumes).toBeUndefined();
+    expect(last().limitMs).toBe(0);
+    const count = requests.length;
+    await watch.recover(new AbortController().signal);
+    expect(requests).toHaveLength(count);
+  });
+
+  it("are forgotten when nobody wants them probed any more", async () => {
+    const { watch, context } = world({ seconds: "0" });
+    await watch.noteKill();
+    await watch.recover(new AbortController().signal);
+    expect(context.state.silentVolumes).toBeUndefined();
+  });
+
+  it("are looked at until the end of the process at most", async () => {
+    const { watch, context, clock } = world();
+    await watch.noteKill();
+    const stop = new AbortController();
+    const recovered = watch.recover(stop.signal);
+    stop.abort();
+    await clock.advance(5_000);
+    await recovered;
+    expect(context.state.silentVolumes).toMatchObject({ folders: ["/data"] });
   });
 });

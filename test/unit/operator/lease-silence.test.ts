@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Lease } from "../../../src/api/generated/kubernetes.ts";
+import { annotations } from "../../../src/api/labels.ts";
 import { LeaseSilence } from "../../../src/operator/lease-silence.ts";
 import type { Store, StoreEvent } from "../../../src/ports/kube-api.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -71,6 +72,31 @@ test.each([
   const { clock, passes, end } = await world(lease);
   await clock.advance(30_000);
   expect(passes).toEqual([]);
+  await end();
+});
+
+test("asks for one pass five seconds after a lease was given back, unless it is taken again", async () => {
+  const givenBack = (renewTime: string): Lease => {
+    const { metadata, ...rest } = aLease(renewTime, "");
+    const voters = JSON.stringify({ voters: ["c-1", "c-2"], holderUID: "u", releasedBy: "c-1" });
+    return { ...rest, metadata: { ...metadata, annotations: { [annotations.leaseVoters]: voters } } };
+  };
+  const { clock, silence, passes, write, end } = await world(aLease("1"));
+  await clock.advance(4_000);
+  write(givenBack("2"));
+  await clock.advance(4_000);
+  write(aLease("3"));
+  await clock.advance(4_000);
+  write(givenBack("4"));
+  await clock.advance(4_900);
+  expect(passes).toEqual([]);
+  expect(silence.isSilent(givenBack("4"))).toBe(false);
+  await clock.advance(600);
+  expect(passes).toEqual([{ key: "ns/c", at: 17_000 }]);
+  // What the store shows may be old: who looks reads it live.
+  expect(silence.isSilent(givenBack("4"))).toBe(true);
+  await clock.advance(60_000);
+  expect(passes).toHaveLength(1);
   await end();
 });
 
