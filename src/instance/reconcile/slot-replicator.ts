@@ -1,5 +1,6 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { planStandbySlots, slotCopyPauseMs } from "../../plan/instance/slots.ts";
+import { compileGoPattern } from "../../postgres/go-pattern.ts";
 import { defaultSlotPrefix, slotNameOf } from "../../postgres/slots.ts";
 import { usesHaSlots } from "../configuration-files.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -20,12 +21,9 @@ export function compileExclusion(patterns: readonly string[]): {
 } {
   const broken: string[] = [];
   const expressions = patterns.flatMap((pattern) => {
-    try {
-      return [new RegExp(pattern, "u")];
-    } catch {
-      broken.push(pattern);
-      return [];
-    }
+    const compiled = compileGoPattern(pattern);
+    if (!compiled) broken.push(pattern);
+    return compiled ? [compiled] : [];
   });
   return { isExcluded: (name) => expressions.some((expression) => expression.test(name)), broken };
 }

@@ -1,10 +1,10 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
+import { compileGoPattern } from "../../postgres/go-pattern.ts";
 import { usedExtensions } from "../../postgres/managed-extensions.ts";
 import { parsePostgresBoolean } from "../../postgres/values.ts";
 import { specMajor } from "./default-parameters.ts";
 import { type FieldIssue, invalid } from "./field-issue.ts";
 import { parameterPath } from "./parameter-rules.ts";
-import { isSafePattern } from "./regex-syntax.ts";
 import { type ClusterRule, when } from "./rule.ts";
 
 /** Replication slots, and what must be on for them to be copied to standbys. */
@@ -16,7 +16,7 @@ export const checkReplicationSlots: ClusterRule = (cluster) => [
 
 function checkExcludePatterns({ spec }: Cluster): FieldIssue[] {
   const patterns = spec.replicationSlots?.synchronizeReplicas?.excludePatterns ?? [];
-  const bad = patterns.filter((pattern) => !isSafePattern(pattern));
+  const bad = patterns.filter((pattern) => compileGoPattern(pattern) === undefined);
   return when(
     bad.length > 0,
     invalid(
