@@ -63,6 +63,20 @@ export async function refreshCertificates(
   return result;
 }
 
+/** Takes the server certificate from its Secret without writing files; what can't be read leaves the one in use. */
+export async function preloadServerCertificate(
+  context: InstanceContext,
+  cluster: Cluster,
+  secrets: SecretReader,
+  signal?: AbortSignal,
+): Promise<void> {
+  const read = await secrets.read(secretNames(cluster).serverTls, signal);
+  if (read.kind !== "found") return;
+  const cert = secretText(read.secret, "tls.crt");
+  const key = secretText(read.secret, "tls.key");
+  if (cert !== undefined && key !== undefined) context.state.serverCertificate = { cert, key };
+}
+
 /** Takes the server certificate from disk, so that a restarted manager can answer probes before the API server did. */
 export async function loadServerCertificate(context: InstanceContext): Promise<void> {
   const cert = await context.files.read(`${context.paths.certificates}/server.crt`);

@@ -164,7 +164,18 @@ export async function runInstance(
     reconciler.wake();
   });
   const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster));
-  const reconciler = new Reconciler({ context, postmaster, lifecycle, lease, secrets, status, volumes, podUid });
+  const manager = { goArch: identity.arch, hash: identity.executableHash };
+  const reconciler = new Reconciler({
+    context,
+    postmaster,
+    lifecycle,
+    lease,
+    secrets,
+    status,
+    volumes,
+    podUid,
+    manager,
+  });
   const slots = new SlotReplicator(context, postmaster);
   const declared = new DeclaredObjects(context, kube, secrets);
   const sources = new QuerySources(context, secrets);

@@ -1,9 +1,7 @@
 import type { Cluster } from "../api/generated/cluster.ts";
 import type { BuildContext } from "../build/context.ts";
 import { buildInstancePod } from "../build/instance-pod.ts";
-import { sameJson } from "../build/same-json.ts";
-import { validateClusterCreate } from "../schema/admission/cluster.ts";
-import { applyDefaults } from "../schema/admission/defaults.ts";
+import { judgeAdmission } from "../plan/admission.ts";
 import { formatFieldIssue } from "../schema/admission/field-issue.ts";
 import type { AdmissionContext } from "../schema/admission/settings.ts";
 
@@ -44,18 +42,11 @@ export function createAdmissionGuard(context: BuildContext): AdmissionGuard {
 }
 
 function judge(cluster: Cluster, admission: AdmissionContext): GuardVerdict {
-  const { settings } = admission;
-  const preserved = applyDefaults(cluster, { mode: "preserve", settings });
-  if (!sameJson(preserved.spec, cluster.spec)) return { kind: "defaulted", cluster: preserved };
-  const issues = validateClusterCreate(cluster, admission);
-  if (issues.length > 0) {
-    const fields = [...new Set(issues.map((it) => it.path))].join(", ");
-    const where = fields ? ` on: ${fields}` : "";
-    const reason = `the resource failed admission validation${where} (see the operator logs for details)`;
-    return { kind: "rejected", reason, errors: [...new Set(issues.map(formatFieldIssue))] };
-  }
-  // Where validation was switched off, what only the operator decides still is the operator's.
-  const enforced = applyDefaults(cluster, { mode: "enforce", settings });
-  if (!sameJson(enforced.spec, cluster.spec)) return { kind: "defaulted", cluster: enforced };
-  return { kind: "admitted", cluster };
+  const verdict = judgeAdmission(cluster, admission);
+  if (verdict.kind === "admitted") return { kind: "admitted", cluster };
+  if (verdict.kind === "defaulted") return verdict;
+  const fields = [...new Set(verdict.issues.map((it) => it.path))].join(", ");
+  const where = fields ? ` on: ${fields}` : "";
+  const reason = `the resource failed admission validation${where} (see the operator logs for details)`;
+  return { kind: "rejected", reason, errors: [...new Set(verdict.issues.map(formatFieldIssue))] };
 }

@@ -1,10 +1,11 @@
 import { exitCodeDiskFull } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
+import type { ManagerIdentity } from "../../plan/instance/definition.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
-import { errorDelayMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
+import { errorDelayMs, heldBackMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import { dropStandbyNote, keepStandbyNote } from "../cached-start.ts";
-import { missingCertificates } from "../certificates.ts";
+import { missingCertificates, preloadServerCertificate } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
 import { isDiskFull } from "../disk-full.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -17,6 +18,7 @@ import type { PrimaryLease } from "../primary-lease.ts";
 import type { SecretReader } from "../secret-reader.ts";
 import type { ClusterStatusWriter } from "./cluster-status.ts";
 import { DatabaseStep } from "./database-step.ts";
+import { type Definition, DefinitionGuard } from "./definition-guard.ts";
 import { demote } from "./demote.ts";
 import { type FilesResult, refreshExternalFiles, refreshFiles } from "./files-step.ts";
 import { demoteWhileFenced, settleDesignated } from "./replica-cluster.ts";
@@ -33,6 +35,7 @@ export interface ReconcilerOptions {
   status: ClusterStatusWriter;
   volumes: Pick<VolumeWatch, "stake" | "silence">;
   podUid: string;
+  manager: ManagerIdentity;
 }
 
 /** Pause before the next pass, in milliseconds; events bring it forward. */
@@ -44,6 +47,7 @@ export class Reconciler {
   readonly #sql: LocalSql;
   readonly #database: DatabaseStep;
   readonly #role: RoleStep;
+  readonly #guard: DefinitionGuard;
   #initialized = false;
   #woken = false;
   #wake: (() => void) | undefined;
@@ -59,6 +63,7 @@ export class Reconciler {
     this.#database = new DatabaseStep({ ...options, sql: this.#sql });
     const becameStandby = () => this.#database.becameStandby();
     this.#role = new RoleStep({ ...options, sql: this.#sql, becameStandby });
+    this.#guard = new DefinitionGuard(options.manager, options.context.logger);
   }
 
   /** Asks for a pass now. */
@@ -77,7 +82,7 @@ export class Reconciler {
     const { cluster } = context.state;
     if (!cluster || !this.#initialized) return;
     try {
-      await this.#role.lookAside(cluster);
+      await this.#role.lookAside(this.#guard.judge(cluster).cluster);
     } catch (error) {
       context.logger.warning("The role could not be looked at beside the pass under way", { error });
     }
@@ -146,22 +151,25 @@ export class Reconciler {
 
   async #reconcile(signal: AbortSignal): Promise<Requeue> {
     const { context, lifecycle, postmaster, secrets } = this.#options;
-    const cluster = context.state.cluster;
+    const newest = context.state.cluster;
     // What waits for a disk that hangs is not there for anything else; the volume watch wakes this once the disk is back.
-    if (!cluster || lifecycle.terminating || context.state.silentVolumes) return resyncMs;
-    secrets.observe(cluster);
-    await this.#clearArchiveMarker(cluster);
+    if (!newest || lifecycle.terminating || context.state.silentVolumes) return resyncMs;
+    secrets.observe(newest);
+    const definition = this.#guard.judge(newest);
+    const { cluster, heldBack } = definition;
+    if (!heldBack) await this.#clearArchiveMarker(cluster);
 
-    if (!this.#initialized && postmaster.pid === undefined) await finishClone(context);
+    if (!heldBack && !this.#initialized && postmaster.pid === undefined) await finishClone(context);
     // Before the files: the sooner a moved target is seen, the shorter nobody takes writes; and a full disk stops neither.
     if (this.#initialized) {
       const early = await this.#role.decide(cluster, signal);
       if (early.kind === "stop") return this.#role.stopOldPrimary(early);
       await this.#role.standDown(early);
-      const fencing = await this.#fencing(cluster);
+      const fencing = await this.#fencing(cluster, { heldBack });
       if (fencing !== undefined) return fencing;
-      await demoteWhileFenced(this.#options, cluster, early, signal);
+      if (!heldBack) await demoteWhileFenced(this.#options, cluster, early, signal);
     }
+    if (heldBack) return this.#keepAsItIs(definition, signal);
     // A server that is coming up may not have read its files yet: what they were raised to for its start stays until it is up.
     const accepting = this.#initialized && (await postmaster.isAccepting());
     const coming = postmaster.pid !== undefined && !accepting;
@@ -184,6 +192,23 @@ export class Reconciler {
     if (context.data.knownRole === "standby") await keepStandbyNote(context, this.#options.podUid);
     else await dropStandbyNote(context);
     return requeueMs;
+  }
+
+  /**
+   * A definition that nobody admitted is not acted by: files stay as they are, and nothing is started, loaded or restarted. What
+   * the operator asks for by the status does not wait, or one wrong word in a definition would leave a cluster without a primary:
+   * the former one has stepped down, was fenced or has died, and its successor is promoted, by the definition before. Where none
+   * is known, a definition that only seems to end a replica cluster could promote its designated primary, which nobody can undo;
+   * there the promotion waits too. The Lease is kept and renewed beside all passes.
+   */
+  async #keepAsItIs({ cluster, isAdmitted }: Definition, signal: AbortSignal): Promise<Requeue> {
+    const { context, postmaster, secrets } = this.#options;
+    // Probes over TLS are answered whatever the definition is worth.
+    await preloadServerCertificate(context, cluster, secrets, signal);
+    this.onFilesRefreshed();
+    const isRunning = this.#initialized && !mightBeUnavailable(context.state) && (await postmaster.isAccepting());
+    const requeueMs = isAdmitted && isRunning ? await this.#role.become(cluster, signal) : undefined;
+    return Math.min(requeueMs ?? heldBackMs, heldBackMs);
   }
 
   /** A disk that is full keeps PostgreSQL from its first start, but a running one from nothing that needs no files. */
@@ -270,8 +295,8 @@ export class Reconciler {
     await protectAutoConf(this.#options.context, cluster);
   }
 
-  /** Follows the fencing annotation; a number ends the pass. */
-  async #fencing(cluster: Cluster): Promise<Requeue | undefined> {
+  /** Follows the fencing annotation; a number ends the pass. What is held back cannot be started, so its fence stays. */
+  async #fencing(cluster: Cluster, { heldBack }: { heldBack: boolean }): Promise<Requeue | undefined> {
     const { context, lifecycle } = this.#options;
     const annotated = isFenced(parseFencing(cluster), context.settings.podName);
     switch (planFencing({ annotated, fenced: context.state.fenced })) {
@@ -283,6 +308,7 @@ export class Reconciler {
         await lifecycle.fence();
         return resyncMs;
       case "unfence":
+        if (heldBack) return heldBackMs;
         lifecycle.unfence();
         // What lies in PGDATA may be out of date by now: role, lease and a demotion come first, as in a fresh container.
         this.#initialized = false;
