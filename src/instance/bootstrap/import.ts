@@ -35,15 +35,17 @@ export async function importDatabases(context: InstanceContext, cluster: Cluster
   if (!initdb || !section) return;
   const field = "spec.bootstrap.initdb.import.source.externalCluster";
   const source = await openSource(context, cluster, section.source.externalCluster, field);
-  await waitForSource(context, withDatabase(source), { replication: false });
+  // The user of a microservice import may be let into that one database only.
+  const [first] = section.type === "microservice" ? section.databases : [];
+  await waitForSource(context, withDatabase(source, first), { replication: false, mayRefuse: true });
   const run = new DatabaseImport(context, source, section);
   if (section.type === "microservice") await run.microservice(initdb);
   else await run.monolith(initdb.owner);
 }
 
 /** The database of the connection parameters is of no meaning; `postgres` is where lists are read. */
-function withDatabase(source: SourceConnection): SourceConnection {
-  return { ...source, conninfo: (overrides = {}) => source.conninfo({ dbname: "postgres", ...overrides }) };
+function withDatabase(source: SourceConnection, dbname = "postgres"): SourceConnection {
+  return { ...source, conninfo: (overrides = {}) => source.conninfo({ dbname, ...overrides }) };
 }
 
 class DatabaseImport {

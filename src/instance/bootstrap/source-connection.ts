@@ -55,13 +55,35 @@ async function writeCredentials(context: InstanceContext, server: ExternalServer
   }
 }
 
-/** Waits, as long as it takes, until the source lets us in; without a limit, as a source may be on its way. */
+/** How long a source may refuse us before that counts: what it lacks may be made just now. */
+const refusalLimitMs = 15_000;
+
+const passingRefusals = [
+  /starting up/,
+  /shutting down/,
+  /recovery mode/,
+  /accepting connections/,
+  /too many/,
+  /slots are reserved/,
+  /administrator command/,
+];
+
+/** Whether a server answered what waiting does not change: it lacks the database or the role, or does not let that in. */
+export function isRefusal(message: string): boolean {
+  return message.includes("FATAL:") && !passingRefusals.some((it) => it.test(message));
+}
+
+/**
+ * Waits until the source lets us in; without a limit for one that does not answer, as it may be on its way. `mayRefuse`: one that
+ * answers and keeps us out ends the wait with what it said. @default mayRefuse false
+ */
 export async function waitForSource(
   context: InstanceContext,
   source: SourceConnection,
-  options: { replication: boolean },
+  options: { replication: boolean; mayRefuse?: boolean },
 ): Promise<void> {
   const { clock, logger } = context;
+  let refusedSinceMs: number | undefined;
   const overrides = { connect_timeout: "5", ...(options.replication ? { replication: "1" } : {}) };
   const query = options.replication ? "IDENTIFY_SYSTEM" : "SELECT 1";
   logger.info("Waiting for server to be available", { connectionString: redactConninfo(source.conninfo()) });
@@ -70,6 +92,9 @@ export async function waitForSource(
       await runQuery(context, source, query, overrides);
       return;
     } catch (error) {
+      const refused = options.mayRefuse === true && isRefusal(String(error));
+      refusedSinceMs = refused ? (refusedSinceMs ?? clock.monotonicMs()) : undefined;
+      if (refusedSinceMs !== undefined && clock.monotonicMs() - refusedSinceMs >= refusalLimitMs) throw error;
       logger.info("The server does not answer yet", { externalCluster: source.name, error });
     }
     await clock.sleep(pauseMs);

@@ -10,6 +10,7 @@ const password = "s3cret-of-the-source";
 const hba = [
   "local all all trust",
   "host all,replication copier 127.0.0.1/32 scram-sha-256",
+  "host shop alice 127.0.0.1/32 scram-sha-256",
   "host all postgres 127.0.0.1/32 trust",
   "",
 ].join("\n");
@@ -49,6 +50,7 @@ beforeAll(async () => {
     "GRANT SELECT ON s.t TO readers",
     "INSERT INTO s.t SELECT generate_series(1, 100)",
     "SELECT lo_from_bytea(4711, 'large')",
+    "ALTER LARGE OBJECT 4711 OWNER TO alice",
     "CREATE SCHEMA hidden",
   );
   lab = await Lab.start({
@@ -60,10 +62,16 @@ beforeAll(async () => {
           connectionParameters: { host: "127.0.0.1", port: String(source.port), user: "copier", dbname: "postgres" },
           password: { name: "origin", key: "password" },
         },
+        {
+          name: "shop-only",
+          connectionParameters: { host: "127.0.0.1", port: String(source.port), user: "alice", dbname: "shop" },
+          password: { name: "origin", key: "alice" },
+        },
       ],
     },
   });
-  await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "origin" }, stringData: { password } });
+  const stringData = { password, alice: "x" };
+  await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "origin" }, stringData });
 });
 
 afterAll(async () => {
@@ -122,8 +130,8 @@ test("a copy of a running server becomes a cluster of its own", async () => {
   await retire(instance);
 });
 
-test("imports one database and gives it to its new owner", async () => {
-  const imported = { source: { externalCluster: "origin" }, type: "microservice", databases: ["shop"] };
+test("imports one database by a user who gets into no other, and gives it to its new owner", async () => {
+  const imported = { source: { externalCluster: "shop-only" }, type: "microservice", databases: ["shop"] };
   const postImportApplicationSQL = ["CREATE TABLE after_import AS SELECT count(*) AS n FROM s.t"];
   const initdb = { database: "app", owner: "app", import: { ...imported, postImportApplicationSQL } };
   await bootstrap({ pg_basebackup: null, initdb });
@@ -143,6 +151,7 @@ test("imports one database and gives it to its new owner", async () => {
 
 test("imports definitions alone, with the user's options; an attempt that fails in the middle leaves no superuser", async () => {
   const schemaOnly = {
+    source: { externalCluster: "origin" },
     schemaOnly: true,
     pgDumpExtraOptions: ["--exclude-schema=hidden"],
     postImportApplicationSQL: null,
