@@ -72,10 +72,14 @@ async function needsRewind(
         "so that it is cloned anew",
     );
   }
-  context.logger.info(
-    decision.kind === "rewind" ? "This old primary is rewound" : "This old primary can follow as it is",
-    { reason: decision.reason, timeline, primaryTimeline: identity.timeline },
-  );
+  // Who looks for what pg_rewind said finds here that there was nothing to be done.
+  context.logger
+    .child({ logger: "pg_rewind" })
+    .info(decision.kind === "rewind" ? "This old primary is rewound" : "This old primary can follow as it is", {
+      reason: decision.reason,
+      timeline,
+      primaryTimeline: identity.timeline,
+    });
   return decision.kind === "rewind";
 }
 
