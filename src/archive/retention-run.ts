@@ -1,6 +1,12 @@
 import type { BackupCatalog, CatalogBackup } from "../barman/catalog.ts";
 import { parseTarName, type ServerKeys } from "../barman/object-keys.ts";
-import { planRetention, planWalRetention, type RetentionOptions, type RetentionPolicy } from "../barman/retention.ts";
+import {
+  announcedBound,
+  planRetention,
+  planWalRetention,
+  type RetentionOptions,
+  type RetentionPolicy,
+} from "../barman/retention.ts";
 import { listAll, type ObjectStore } from "../ports/object-store.ts";
 import { listWalObjects } from "./archive-reader.ts";
 
@@ -27,15 +33,16 @@ export async function runRetention(
   policy: RetentionPolicy,
   options: RetentionOptions & {
     signal?: AbortSignal;
-    /** A segment that is still needed for other reasons; WAL at or after its position stays, on any timeline. */
+    /** A segment that was announced as needed; WAL at or after its position stays, on any timeline. */
     keepFrom?: string;
   },
 ): Promise<RetentionOutcome> {
   const plan = planRetention(catalog, policy, options);
   if (plan.kind === "refused") throw new Error(plan.reason);
   for (const { id } of plan.backups) await removeBackup(store, keys, id, options.signal);
-  const wal = planWalRetention(catalog.backups, new Set(plan.backups.map(({ id }) => id)));
-  const { keepFrom } = options;
+  const removed = new Set(plan.backups.map(({ id }) => id));
+  const wal = planWalRetention(catalog.backups, removed);
+  const keepFrom = announcedBound(options.keepFrom, catalog.backups, removed);
   const isObsolete = (name: string) =>
     wal.isObsolete(name) && (keepFrom === undefined || name.slice(8, 24) < keepFrom.slice(8, 24));
   const walRemoved = plan.backups.length === 0 ? 0 : await removeWal(store, keys, isObsolete, options.signal);

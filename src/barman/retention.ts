@@ -137,6 +137,19 @@ export function planWalRetention(backups: readonly CatalogBackup[], removed: Rea
   };
 }
 
+/**
+ * From which segment on WAL stays because somebody announced it, whatever the backups need. An announcement that speaks of a backup
+ * falls with it: it was made from the backups that were known at the time, and the next one comes only after the removal.
+ */
+export function announcedBound(
+  announced: string | undefined,
+  backups: readonly CatalogBackup[],
+  removed: ReadonlySet<string>,
+): string | undefined {
+  const isSpent = backups.some(({ id, info }) => removed.has(id) && info.beginWal === announced);
+  return isSpent ? undefined : announced;
+}
+
 const needsWal: ReadonlySet<string> = new Set(["DONE", "STARTED", "WAITING_FOR_WALS", "SYNCING"]);
 
 /** Which names go with the backup at a place: none when an older one that stays needs the WAL after it. */

@@ -104,6 +104,8 @@ describe("the retention worker", () => {
     const skipped = "Skipping retention policy enforcement";
     await waitFor("the worker looked", async () => running.logs.messages().includes(skipped), { timeoutMs: 30_000 });
     expect(await windowNow()).toBeUndefined();
+    // As instance managers announce it: by the Backups that there are before the policy is applied.
+    await running.plugin.wal.setFirstRequired({ cluster: lab.cluster(), firstRequiredWal: segment(70) });
 
     await becomePrimary("orders-1");
     const told = async () => {

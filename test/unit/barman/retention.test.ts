@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CatalogBackup } from "../../../src/barman/catalog.ts";
 import {
+  announcedBound,
   classifyBackups,
   formatBarmanPolicy,
   parseRetentionPolicy,
@@ -199,5 +200,18 @@ describe("WAL that stays", () => {
     const running = day(3, { status: "STARTED", end: null, endWal: null });
     expect(afterRemoval(running, day(9)).firstRequired).toBe("000000010000000000000003");
     expect(afterRemoval(day(3, { status: "FAILED" }), day(9)).firstRequired).toBe("000000010000000000000009");
+  });
+});
+
+describe("an announced first segment", () => {
+  const backups = [day(1), day(5), day(9)];
+  test.each([
+    ["of a backup that stays, holds", "000000010000000000000005", ["20260501T100000"], "000000010000000000000005"],
+    ["of a backup that goes, goes with it", "000000010000000000000001", ["20260501T100000"], undefined],
+    ["of no backup, holds", "000000010000000000000003", ["20260501T100000"], "000000010000000000000003"],
+    ["holds while nothing goes", "000000010000000000000001", [], "000000010000000000000001"],
+    ["is none where nobody announced one", undefined, ["20260501T100000"], undefined],
+  ])("%s", (_name, announced, removed, expected) => {
+    expect(announcedBound(announced, backups, new Set(removed))).toBe(expected);
   });
 });
