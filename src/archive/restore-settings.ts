@@ -10,6 +10,8 @@ export interface RestoreOptions {
   prefetch?: number | undefined;
   /** Downloads at once beside the requested one. @default 2 */
   maxParallel?: number | undefined;
+  /** Whether a partial segment may stand for one that is not there. @default true */
+  partials?: boolean;
   /** Bytes of a segment, when known. @default the size of the first one that is restored */
   segmentBytes?: number | undefined;
 }
@@ -19,6 +21,7 @@ export interface RestoreSettings {
   spoolFolder: string;
   prefetch: number;
   lanes: number;
+  partials: boolean;
   segmentBytes: number | undefined;
 }
 
@@ -30,6 +33,7 @@ export function compileRestoreOptions(options: RestoreOptions): RestoreSettings 
     spoolFolder: options.spoolFolder,
     prefetch: options.prefetch ?? Math.max(4, 2 * lanes),
     lanes,
+    partials: options.partials ?? true,
     segmentBytes: options.segmentBytes,
   };
 }

@@ -11,6 +11,8 @@ export interface DownloadDeps {
   store: ObjectStore;
   bulk: BulkFiles;
   keys: ServerKeys;
+  /** Whether a partial segment may stand for one that is not there. @default true */
+  partials?: boolean;
   signal: AbortSignal;
 }
 
@@ -57,6 +59,7 @@ async function find(name: string, deps: DownloadDeps): Promise<OpenWal | undefin
   const [best] = rankRestoreCandidates(
     name,
     objects.map(({ key }) => key.slice(folder.length)),
+    { partial: deps.partials ?? true },
   );
   if (!best) return undefined;
   return open(deps, `${folder}${best.objectName}`, best.wal.compression);

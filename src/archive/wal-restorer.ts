@@ -128,9 +128,9 @@ export class WalRestorer {
 
   #download(name: string, path: string): Promise<DownloadedWal | undefined> {
     const { store, bulk, clock, random } = this.#deps;
-    const { keys } = this.#settings;
+    const { keys, partials } = this.#settings;
     const signal = this.#closing.signal;
-    return retry(() => downloadWal(name, path, this.#guess, { store, bulk, keys, signal }), {
+    return retry(() => downloadWal(name, path, this.#guess, { store, bulk, keys, partials, signal }), {
       policy: patience,
       clock,
       random,
@@ -167,9 +167,10 @@ export class WalRestorer {
     this.#closing.signal.throwIfAborted();
     if (generation !== this.#generation) return;
     const { store, bulk } = this.#deps;
+    const { keys, partials } = this.#settings;
     const signal = this.#closing.signal;
     const path = this.#spoolPath(name);
-    const fetched = await downloadWal(name, path, this.#guess, { store, bulk, keys: this.#settings.keys, signal });
+    const fetched = await downloadWal(name, path, this.#guess, { store, bulk, keys, partials, signal });
     if (generation !== this.#generation) {
       await this.#deps.files.remove(path);
       return;

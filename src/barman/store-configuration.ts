@@ -48,6 +48,8 @@ export interface WalConfiguration {
   encryption: "AES256" | "aws:kms" | undefined;
   kmsKeyId: string | undefined;
   maxParallel: number | undefined;
+  /** Whether a partial segment may stand for one that is not there. */
+  partials: boolean;
   tags: Readonly<Record<string, string>>;
   historyTags: Readonly<Record<string, string>>;
 }
@@ -93,7 +95,7 @@ export function buildConnection(
   };
 }
 
-/** Reads what concerns WAL. */
+/** Reads what concerns WAL, in both directions. */
 export function buildWalConfiguration(configuration: StoreConfiguration): WalConfiguration {
   const { wal, tags = {}, historyTags = {} } = configuration;
   const extra = parseToolArguments(wal?.archiveAdditionalCommandArgs);
@@ -109,6 +111,7 @@ export function buildWalConfiguration(configuration: StoreConfiguration): WalCon
     encryption: encryption === "AES256" || encryption === "aws:kms" ? encryption : undefined,
     kmsKeyId: extra.kmsKeyId,
     maxParallel: wal?.maxParallel,
+    partials: parseToolArguments(wal?.restoreAdditionalCommandArgs).noPartial !== true,
     tags,
     historyTags,
   };

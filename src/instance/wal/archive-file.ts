@@ -2,7 +2,7 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
 import type { WalArchiverChoice } from "../../plan/instance/wal.ts";
-import { ownArchive } from "../../plan/instance/wal-sources.ts";
+import { checkReplicaArchive, ownArchive } from "../../plan/instance/wal-sources.ts";
 import type { Files } from "../../ports/files.ts";
 import type { Plugin } from "../../ports/plugin.ts";
 import type { PodPlugins } from "../plugins/pod-plugins.ts";
@@ -41,6 +41,8 @@ export async function archiveFile(deps: ArchiveFileDeps, request: ArchiveFileReq
   if (by.kind === "objectStore") {
     const archive = ownArchive(cluster);
     if (!archive) throw new Error("spec.backup.barmanObjectStore is not set any more");
+    const mixed = checkReplicaArchive(cluster);
+    if (mixed) throw new Error(mixed);
     const engine = await deps.inTree();
     await engine.archive(archive, { path, checkEmpty, lookAhead, ...(marked ? { markerPath: deps.markerPath } : {}) });
     return "archived";

@@ -1,5 +1,6 @@
 // WAL in and out of the archives that the Cluster itself describes. Load this module by a dynamic import: it brings the clients of
 // the stores with it.
+import { warnOfArguments } from "../../archive/passed-over.ts";
 import { WalArchiver } from "../../archive/wal-archiver.ts";
 import { WalError } from "../../archive/wal-error.ts";
 import { WalRestorer } from "../../archive/wal-restorer.ts";
@@ -80,6 +81,7 @@ async function openArchiver(
 ): Promise<Opened<WalArchiver>> {
   const { configuration, serverName, connection } = facts;
   const store = await places.open(facts, "wal");
+  warnOfArguments(configuration, deps.logger);
   const { compression, level, maxParallel, tags, historyTags } = buildWalConfiguration(configuration);
   const engine = new WalArchiver(
     {
@@ -106,9 +108,9 @@ async function openRestorer(
   deps: InTreeWalDeps & { bulk: BulkFiles },
 ): Promise<Opened<WalRestorer>> {
   const store = await places.open(facts, "wal");
-  const { maxParallel } = buildWalConfiguration(facts.configuration);
+  const { maxParallel, partials } = buildWalConfiguration(facts.configuration);
   const { path } = facts.connection.destination;
-  const options = { path, serverName: facts.serverName, spoolFolder: deps.spoolFolder, maxParallel };
+  const options = { path, serverName: facts.serverName, spoolFolder: deps.spoolFolder, maxParallel, partials };
   return { engine: new WalRestorer(options, { ...deps, store }), store };
 }
 

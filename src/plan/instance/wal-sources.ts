@@ -1,5 +1,5 @@
 // Who archives and who restores the WAL of a cluster, from what the Cluster says (reference: CNPG-I §2.5, backup §6).
-import { clusterName, followsSource } from "../../api/cluster-facts.ts";
+import { clusterName, followsSource, isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { WalArchiverChoice } from "./wal.ts";
 
@@ -74,6 +74,18 @@ function archiveOf(external: ExternalCluster | undefined): InTreeArchive | undef
     serverName: external.barmanObjectStore.serverName || external.name,
     field: `spec.externalClusters[${external.name}].barmanObjectStore`,
   };
+}
+
+/** Why a replica cluster must not archive: its WAL would mix with that of the cluster it follows. Null when nothing is amiss. */
+export function checkReplicaArchive(cluster: Cluster): string | null {
+  const name = cluster.spec.replica?.source;
+  const [own, source] = [ownArchive(cluster), archiveOf(cluster.spec.externalClusters?.find((it) => it.name === name))];
+  if (!isReplicaCluster(cluster) || !own || !source || placeOf(own) !== placeOf(source)) return null;
+  return `${own.field} is the archive of spec.replica.source "${name}" too: give one of them another serverName or destinationPath`;
+}
+
+function placeOf({ configuration, serverName }: InTreeArchive): string {
+  return [configuration.endpointURL ?? "", configuration.destinationPath.replace(/\/+$/, ""), serverName].join(" ");
 }
 
 export type InTreeSource =

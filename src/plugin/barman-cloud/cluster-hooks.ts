@@ -6,7 +6,14 @@ import type { Logger } from "../../ports/logger.ts";
 import { buildJsonPatch } from "../framework/json-patch.ts";
 import type { LifecycleService, ReconcilerService } from "../framework/services.ts";
 import { StatusError } from "../framework/status-error.ts";
-import { checkExternalStore, checkOwnStore, readClusterStores, storeNames, warnAboutStores } from "./cluster-stores.ts";
+import {
+  checkExternalStore,
+  checkOwnStore,
+  checkReplicaArchive,
+  readClusterStores,
+  storeNames,
+  warnAboutStores,
+} from "./cluster-stores.ts";
 import { type AccessDeps, ensureAccess } from "./ensure-access.ts";
 import { injectSidecar } from "./inject-sidecar.ts";
 import { readStoreObjects } from "./store-objects.ts";
@@ -77,6 +84,7 @@ function complain(cluster: Cluster, key: string, warned: Map<string, string>, lo
     checkOwnStore(cluster),
     checkExternalStore(cluster, bootstrap?.recovery?.source),
     checkExternalStore(cluster, replica?.source),
+    checkReplicaArchive(cluster),
     ...warnAboutStores(cluster),
   ].filter((problem) => problem !== null);
   const text = [...new Set(problems)].join("; ");

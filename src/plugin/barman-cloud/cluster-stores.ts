@@ -1,5 +1,5 @@
 // What a Cluster says about this plugin: which ObjectStores it names, and under which server name in each.
-import { clusterName, clusterNamespace } from "../../api/cluster-facts.ts";
+import { clusterName, clusterNamespace, isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { readPluginConfiguration } from "../framework/configuration.ts";
 import { pluginName } from "./identity.ts";
@@ -57,8 +57,44 @@ export function checkExternalStore(cluster: Cluster, name: string | undefined): 
   return `external cluster ${name}: plugin.parameters has no barmanObjectName${instead}`;
 }
 
+/** Why a replica cluster must not archive: its WAL would mix with that of the cluster it follows. Null when nothing is amiss. */
+export function checkReplicaArchive(cluster: Cluster): string | null {
+  const { own, replicaSource } = readClusterStores(cluster);
+  if (!isReplicaCluster(cluster) || !isSameArchive(own, replicaSource)) return null;
+  return `spec.replica.source is the archive that the cluster archives into itself: ${describe(own)}; give one of them another serverName or ObjectStore`;
+}
+
+/** Why a cluster must not recover: it would archive into what it recovers from. Null when nothing is amiss. */
+export function checkRecoveryArchive(cluster: Cluster): string | null {
+  const { own, recovery } = readClusterStores(cluster);
+  if (!isSameArchive(own, recovery)) return null;
+  return `spec.bootstrap.recovery.source is the archive that the cluster would archive into itself: ${describe(own)}; give one of them another serverName or ObjectStore`;
+}
+
+function isSameArchive(one: StoreReference | undefined, other: StoreReference | undefined): boolean {
+  return one !== undefined && one.objectStore === other?.objectStore && one.serverName === other.serverName;
+}
+
+function describe(store: StoreReference | undefined): string {
+  return `server ${store?.serverName} of ObjectStore ${store?.objectStore}`;
+}
+
 /** What a user had better write down; each a sentence for the log. */
 export function warnAboutStores(cluster: Cluster): string[] {
+  return [...warnOfDisabled(cluster), ...warnOfNames(cluster)];
+}
+
+/** As in the original such an entry still has its sidecar, as long as something else brings the plugin to the cluster. */
+function warnOfDisabled(cluster: Cluster): string[] {
+  const { index, enabled, parameters } = readPluginConfiguration(cluster, pluginName);
+  const objectStore = parameters["barmanObjectName"];
+  if (index < 0 || enabled || !objectStore) return [];
+  return [
+    `spec.plugins[${index}] is disabled and its ObjectStore ${objectStore} is used all the same: remove the entry`,
+  ];
+}
+
+function warnOfNames(cluster: Cluster): string[] {
   const source = (name: string | undefined) => cluster.spec.externalClusters?.find((entry) => entry.name === name);
   const sources = new Set([cluster.spec.bootstrap?.recovery?.source, cluster.spec.replica?.source]);
   return [...sources].flatMap((name) => {

@@ -14,7 +14,7 @@ import type { ObjectStore } from "../../ports/object-store.ts";
 import type { RestoreJobService } from "../framework/services.ts";
 import { StatusError } from "../framework/status-error.ts";
 import { withBaseStatus } from "./base-failure.ts";
-import { checkExternalStore, readClusterStores } from "./cluster-stores.ts";
+import { checkExternalStore, checkRecoveryArchive, readClusterStores } from "./cluster-stores.ts";
 import type { StoreAccess, StoreFacts } from "./store-access.ts";
 import { withWalStatus } from "./wal-failure.ts";
 import { requireEmptyArchive, skipsEmptyCheck } from "./wal-service.ts";
@@ -57,6 +57,8 @@ export function createRestoreService(deps: RestoreDeps): RestoreJobService {
           const stores = readClusterStores(cluster);
           if (!stores.recovery) throw new StatusError("FAILED_PRECONDITION", explainMissing(cluster));
           if (stores.own && (checkEmptyWalArchive ?? !skipsEmptyCheck(cluster))) {
+            const mixed = checkRecoveryArchive(cluster);
+            if (mixed) throw new StatusError("FAILED_PRECONDITION", mixed);
             await requireEmptyArchive(deps.access, await deps.access.describe(stores.own), deps);
           }
           const facts = await deps.access.describe(stores.recovery);

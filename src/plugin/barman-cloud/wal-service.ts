@@ -5,6 +5,7 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
 import { readWalRange } from "../../archive/archive-reader.ts";
 import { checkEmptyArchive } from "../../archive/empty-archive.ts";
+import { warnOfArguments } from "../../archive/passed-over.ts";
 import { WalArchiver } from "../../archive/wal-archiver.ts";
 import { WalRestorer } from "../../archive/wal-restorer.ts";
 import { buildWalArchiveOptions, buildWalConfiguration } from "../../barman/store-configuration.ts";
@@ -16,7 +17,7 @@ import type { ObjectStore } from "../../ports/object-store.ts";
 import { SharedResource } from "../../runtime/shared-resource.ts";
 import type { WalService } from "../framework/services.ts";
 import { StatusError } from "../framework/status-error.ts";
-import { checkOwnStore, readClusterStores, type StoreReference } from "./cluster-stores.ts";
+import { checkOwnStore, checkReplicaArchive, readClusterStores, type StoreReference } from "./cluster-stores.ts";
 import { chooseRestoreSource } from "./restore-source.ts";
 import type { StoreAccess, StoreFacts } from "./store-access.ts";
 import type { WalBound } from "./wal-bound.ts";
@@ -59,6 +60,8 @@ export function createWalService(deps: WalDeps): RunningWalService {
     archive: ({ cluster, sourceFileName, checkEmptyWalArchive }) =>
       withWalStatus(async () => {
         deps.seen?.(cluster);
+        const mixed = checkReplicaArchive(cluster);
+        if (mixed) throw new StatusError("FAILED_PRECONDITION", mixed);
         const facts = await deps.access.describe(requireOwn(cluster));
         const markerPath = deps.pgData === "" ? undefined : `${deps.pgData}/${emptyCheckMarker}`;
         const checkEmpty = checkEmptyWalArchive ?? (await wantsEmptyCheck(cluster, markerPath, deps.files));
@@ -165,6 +168,7 @@ function noStore(cluster: Cluster): string {
 async function openArchiver(facts: StoreFacts, sourceFileName: string, deps: WalDeps): Promise<Opened<WalArchiver>> {
   const store = await deps.access.open(facts, "wal");
   const { configuration, serverName, connection } = facts;
+  warnOfArguments(configuration, deps.logger);
   const { compression, level, maxParallel, tags, historyTags } = buildWalConfiguration(configuration);
   const engine = new WalArchiver(
     {
@@ -187,13 +191,14 @@ async function openArchiver(facts: StoreFacts, sourceFileName: string, deps: Wal
 
 async function openRestorer(facts: StoreFacts, deps: WalDeps): Promise<Opened<WalRestorer>> {
   const store = await deps.access.open(facts, "wal");
-  const { maxParallel } = buildWalConfiguration(facts.configuration);
+  const { maxParallel, partials } = buildWalConfiguration(facts.configuration);
   const engine = new WalRestorer(
     {
       path: facts.connection.destination.path,
       serverName: facts.serverName,
       spoolFolder: `${deps.spoolFolder}/prefetched`,
       maxParallel,
+      partials,
     },
     { ...deps, store },
   );

@@ -69,6 +69,14 @@ describe("delivery", () => {
     expect((await readFile(destination)).equals(makeSegment(s1))).toBe(true);
   });
 
+  test("of a partial file for a segment that is missing only where nobody said no", async () => {
+    await stock({ [`${s1}.partial`]: makeSegment(s1) });
+    const strict = folder.restorer({ partials: false });
+    await expect(strict.restore({ name: s1, destination })).rejects.toMatchObject({ kind: "notFound" });
+    await strict.restore({ name: `${s1}.partial`, destination });
+    expect((await readFile(destination)).equals(makeSegment(s1))).toBe(true);
+  });
+
   test("of a history file", async () => {
     await stock({ "00000002.history.gz": gzipSync("1\t0/3000000\tfailover\n") });
     await folder.restorer().restore({ name: "00000002.history", destination });

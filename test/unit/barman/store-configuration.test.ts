@@ -131,6 +131,7 @@ describe("WAL", () => {
       encryption: "aws:kms",
       kmsKeyId: "key-1",
       maxParallel: 4,
+      partials: true,
       tags: { team: "a" },
       historyTags: { keep: "ever" },
     });
@@ -154,6 +155,11 @@ describe("WAL", () => {
       "s3://bucket/path/",
       "srv",
     ]);
+  });
+
+  test("a segment may be asked for without its partial file", () => {
+    const wal = { restoreAdditionalCommandArgs: ["--no-partial"] };
+    expect(buildWalConfiguration({ ...s3, wal }).partials).toBe(false);
   });
 
   test("nothing said is nothing asked", () => {

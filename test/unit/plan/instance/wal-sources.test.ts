@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
-import { chooseArchiver, chooseInTreeSource, restorePlugins } from "../../../../src/plan/instance/wal-sources.ts";
+import {
+  checkReplicaArchive,
+  chooseArchiver,
+  chooseInTreeSource,
+  restorePlugins,
+} from "../../../../src/plan/instance/wal-sources.ts";
 
 const store = { destinationPath: "s3://b/" };
 
@@ -52,6 +57,21 @@ describe("archiver", () => {
   ])("%s", (_name, given, expected) => {
     expect(chooseArchiver(given)).toEqual(expected);
   });
+});
+
+test.each<[string, Partial<typeof store> & { serverName?: string }, boolean, boolean]>([
+  ["the very archive", { serverName: "c" }, true, true],
+  ["it in another spelling", { serverName: "c", destinationPath: "s3://b" }, true, true],
+  ["another server in it", {}, true, false],
+  ["another folder", { serverName: "c", destinationPath: "s3://b/deep" }, true, false],
+  ["what it followed once", { serverName: "c" }, false, false],
+])("a replica cluster does not archive into the archive it follows: %s", (_name, fields, enabled, isMixed) => {
+  const given = cluster({
+    backup: { barmanObjectStore: store },
+    replica: { source: "a", enabled },
+    externalClusters: [{ name: "a", barmanObjectStore: { ...store, ...fields } }],
+  });
+  expect(checkReplicaArchive(given)).toEqual(isMixed ? expect.stringContaining('spec.replica.source "a"') : null);
 });
 
 describe("plugins to restore from", () => {

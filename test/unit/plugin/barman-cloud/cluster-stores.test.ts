@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../../../src/api/generated/cluster.ts";
 import {
   checkExternalStore,
   checkOwnStore,
+  checkRecoveryArchive,
+  checkReplicaArchive,
   readClusterStores,
   storeNames,
   warnAboutStores,
@@ -62,10 +65,43 @@ describe("the archives of a Cluster", () => {
     expect(checkExternalStore(recovering, "old")).toBeNull();
   });
 
+  test("an entry that is disabled and used all the same gets a word of warning", () => {
+    expect(warnAboutStores(entry({ enabled: false, parameters: { barmanObjectName: "own" } }))).toEqual([
+      expect.stringMatching(/spec.plugins\[0\] is disabled and its ObjectStore own is used all the same/),
+    ]);
+    expect(warnAboutStores(entry({ enabled: false, parameters: {} }))).toEqual([]);
+  });
+
   test("a source without a server's name gets a word of warning", () => {
     expect(warnAboutStores(recovering)).toEqual([
       expect.stringMatching(/upstream names no serverName, so orders is read/),
     ]);
+  });
+});
+
+describe("an archive of somebody else", () => {
+  const follower = (replica: NonNullable<Cluster["spec"]["replica"]>, parameters: Record<string, string>) =>
+    anArchivedCluster({
+      replica,
+      bootstrap: { recovery: { source: "a" } },
+      externalClusters: [anExternalStore("a", { barmanObjectName: "own", ...parameters })],
+    });
+  const on = { source: "a", enabled: true };
+
+  test.each([
+    ["the same server by default", follower(on, {}), true],
+    ["the same server by name", follower(on, { serverName: "orders" }), true],
+    ["another server of the store", follower(on, { serverName: "a" }), false],
+    ["another store", follower(on, { barmanObjectName: "depot" }), false],
+  ])("is neither archived into nor recovered from: %s", (_name, cluster, isMixed) => {
+    expect(checkReplicaArchive(cluster) !== null).toBe(isMixed);
+    expect(checkRecoveryArchive(cluster) !== null).toBe(isMixed);
+  });
+
+  test("is the cluster's own once it follows nobody any more", () => {
+    expect(checkReplicaArchive(follower({ source: "a", enabled: false }, {}))).toBeNull();
+    expect(checkReplicaArchive(anArchivedCluster())).toBeNull();
+    expect(checkReplicaArchive(follower(on, {}))).toMatch(/server orders of ObjectStore own; give one of them another/);
   });
 });
 
