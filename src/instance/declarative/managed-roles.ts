@@ -39,7 +39,11 @@ export class ManagedRolesStep {
   /** False when a role is not yet as it is wanted; one that fails does not hold up the others. */
   async reconcile(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
     const wanted = cluster.spec.managed?.roles ?? [];
-    if (wanted.length === 0 && !cluster.status?.managedRolesStatus) return true;
+    if (wanted.length === 0) {
+      const isReported = Object.keys(cluster.status?.managedRolesStatus ?? {}).length > 0;
+      if (isReported) await this.#report({ byStatus: {}, cannotReconcile: {}, passwordStatus: {} }, signal);
+      return true;
+    }
     const secrets = await this.#readSecrets(wanted, signal);
     const secretVersions = new Map(
       [...secrets].flatMap(([name, read]) =>

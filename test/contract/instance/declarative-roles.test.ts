@@ -119,4 +119,6 @@ test("a password is disabled; a role that owns something is not dropped and says
     async () => one.psql("SELECT count(*) FROM pg_roles WHERE rolname = 'dante'") === "0",
     limitMs,
   );
+  await setRoles([]);
+  await until("nothing left to report", async () => Object.keys(await managedStatus()).length === 0, limitMs);
 });
