@@ -1,9 +1,14 @@
-import { applicationDatabase, secretNames } from "../../api/cluster-facts.ts";
+import { secretNames } from "../../api/cluster-facts.ts";
 import { roles } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { Secret } from "../../api/generated/kubernetes.ts";
 import { annotations } from "../../api/labels.ts";
-import { type PasswordWish, passwordVersion, planPasswords } from "../../plan/instance/passwords.ts";
+import {
+  applicationPasswordUser,
+  type PasswordWish,
+  passwordVersion,
+  planPasswords,
+} from "../../plan/instance/passwords.ts";
 import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
 import { encodeScramPassword, isEncodedPassword, scramSaltBytes } from "../../postgres/scram.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -19,9 +24,14 @@ export const silentSettings = [
   "log_duration = off",
 ];
 
-function secretWish(user: string, secret: Secret): PasswordWish | undefined {
+/** What a Secret says of a user's password, or why it says nothing: one that names somebody else is not for this user. */
+export function secretWish(user: string, secret: Secret): PasswordWish | string {
+  const username = secretText(secret, "username");
+  if (username !== undefined && username.trim() !== user) {
+    return `wrong username ${JSON.stringify(username)} in the Secret, expected ${JSON.stringify(user)}`;
+  }
   const password = secretText(secret, "password");
-  if (password === undefined) return undefined;
+  if (password === undefined) return "has no key password";
   return {
     kind: "secret",
     user,
@@ -52,17 +62,14 @@ export class PasswordStep {
     const wishes: PasswordWish[] = [];
     const add = async (user: string, name: string) => {
       const read = await this.#secrets.read(name, signal);
-      const wish = read.kind === "found" ? secretWish(user, read.secret) : undefined;
-      if (wish) wishes.push(wish);
-      else {
-        const reason = read.kind === "found" ? "has no key password" : read.kind;
-        this.#context.logger.warning("A password is left as it is", { user, secret: name, reason });
-      }
+      const wish = read.kind === "found" ? secretWish(user, read.secret) : read.kind;
+      if (typeof wish === "object") wishes.push(wish);
+      else this.#context.logger.warning("A password is left as it is", { user, secret: name, reason: wish });
     };
     if (cluster.spec.enableSuperuserAccess) await add(roles.superuser, names.superuser);
     else wishes.push({ kind: "none", user: roles.superuser });
-    const application = applicationDatabase(cluster);
-    if (application) await add(application.owner, names.app);
+    const owner = applicationPasswordUser(cluster);
+    if (owner) await add(owner, names.app);
     return wishes;
   }
 

@@ -1,3 +1,6 @@
+import { applicationDatabase } from "../../api/cluster-facts.ts";
+import type { Cluster } from "../../api/generated/cluster.ts";
+
 /** What a user's password is to become. */
 export type PasswordWish =
   /** Take it from the secret; `passthrough` sends the text as it is. */
@@ -20,4 +23,14 @@ export function planPasswords(view: {
 }): PasswordWish[] {
   if (!view.canWrite) return [];
   return view.wishes.filter((wish) => view.applied.get(wish.user) !== passwordVersion(wish));
+}
+
+/**
+ * The user whose password the application's Secret decides. One that is also a managed role with a password, or with none, is that
+ * role's matter: of two sources the same one has to win each time.
+ */
+export function applicationPasswordUser(cluster: Cluster): string | undefined {
+  const owner = applicationDatabase(cluster)?.owner;
+  const role = cluster.spec.managed?.roles?.find(({ name }) => name === owner);
+  return role?.passwordSecret || role?.disablePassword ? undefined : owner;
 }
