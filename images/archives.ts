@@ -7,6 +7,7 @@ import { ensureAptPackages } from "./apt.ts";
 import { baseRecipe, ensurePostgresBase, type PostgresMajor, suites } from "./base.ts";
 import { cacheFolder, hashFile, hashText, repository } from "./cache.ts";
 import { runCommand } from "./command.ts";
+import { statedCommit } from "./commit.ts";
 import { chooseEngine, type ImageEngine } from "./engine.ts";
 import { withFileLock } from "./lock.ts";
 import { buildPluginRuntime, layOutPluginRoot } from "./plugin-root.ts";
@@ -155,7 +156,13 @@ async function operatorRecipe(log: (line: string) => void): Promise<Recipe> {
   const { hash, version } = await readManifest(runtime);
   return {
     name: operatorImage,
-    key: hashText(await readFile(dockerfile, "utf8"), hash, version, await hashFile(certificates)),
+    key: hashText(
+      await readFile(dockerfile, "utf8"),
+      hash,
+      version,
+      await hashFile(certificates),
+      statedCommit() ?? "",
+    ),
     build: (engine, archive) => buildOperator(engine, { name: operatorImage, runtime }, archive),
   };
 }

@@ -6,12 +6,15 @@ import { hashManagerArchive, openManagerArchive } from "../src/store/manager-arc
 import { bundleProgram, programs } from "./bundle.ts";
 import { cacheFolder, hashFile, hashText, repository } from "./cache.ts";
 import { runCommand } from "./command.ts";
+import { commitOfBuild, statedCommit } from "./commit.ts";
 
 /** What `/runtime/manifest.json` says; the hash is that of the archive in which an operator sends launcher and runtime. */
 export interface RuntimeManifest {
   version: string;
   arch: string;
   hash: string;
+  /** What it was built from. Not in what is hashed: a commit that changes no program replaces none. */
+  commit: string;
 }
 
 export interface RuntimeOptions {
@@ -40,13 +43,19 @@ export async function buildRuntime(options: RuntimeOptions = {}): Promise<string
     await fill(draft, options.programs ?? programs);
     const manifest = await describe(draft);
     const present = await readManifest(output).catch(() => undefined);
-    if (present?.hash === manifest.hash && present.version === manifest.version) return output;
+    if (present && isSameRelease(present, manifest)) return output;
     await writeFile(join(draft, "manifest.json"), `${JSON.stringify(manifest)}\n`);
     await replaceFolder(draft, output);
     return output;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** A later commit that changes no program makes no other release, unless it is said to. */
+function isSameRelease(present: RuntimeManifest, built: RuntimeManifest): boolean {
+  if (present.hash !== built.hash || present.version !== built.version) return false;
+  return statedCommit() === undefined ? Boolean(present.commit) : present.commit === built.commit;
 }
 
 /** Reads the manifest of an assembled runtime folder. */
@@ -101,7 +110,7 @@ async function describe(folder: string): Promise<RuntimeManifest> {
   const arch = process.arch === "x64" ? "amd64" : process.arch;
   const launcher = await buildLauncher();
   const archive = await openManagerArchive({ launcher, runtimeFolder: folder, release: { version, arch } });
-  return { version, arch, hash: await hashManagerArchive(archive) };
+  return { version, arch, hash: await hashManagerArchive(archive), commit: await commitOfBuild() };
 }
 
 async function replaceFolder(draft: string, place: string): Promise<void> {

@@ -1,5 +1,4 @@
 import { Command, CommanderError, Option } from "commander";
-import { compatibleVersion } from "../api/constants.ts";
 
 /** Flags that `instance` commands share. */
 type Flags = Record<string, string | boolean | undefined>;
@@ -151,8 +150,9 @@ function addSmallCommands(program: Command): void {
     const { listArchitectures } = await import("../instance/architectures.ts");
     process.stdout.write(`${JSON.stringify(await listArchitectures(process.argv[1] ?? ""), null, 4)}\n`);
   });
-  addLogFlags(program.command("version")).action(() => {
-    process.stdout.write(`Build: {Version:${compatibleVersion} Commit:none Date:unknown}\n`);
+  addLogFlags(program.command("version")).action(async () => {
+    const { formatVersion } = await import("../instance/version.ts");
+    process.stdout.write(`${await formatVersion(process.argv[1] ?? "")}\n`);
   });
 }
 

@@ -13,6 +13,8 @@ export interface ManagerFiles {
   /** SHA-256 in hex of the manager for the operator's own architecture. */
   hash: string;
   architectures: { goArch: string; hash: string }[];
+  /** Short hash of the commit that the operator was built from; `none` where that is not known. */
+  commit: string;
   /** The manager for an architecture, to be sent to an instance; read from the image while it is sent. */
   open(goArch: string): Promise<ManagerArchive>;
 }
@@ -46,6 +48,7 @@ export async function readManagerFiles(places: ManagerPlaces): Promise<ManagerFi
   hashes.set(goArch, own);
   return {
     hash: own,
+    commit: manifest?.commit ?? "none",
     architectures: [...hashes]
       .map(([name, hash]) => ({ goArch: name, hash }))
       .sort((a, b) => (a.goArch < b.goArch ? -1 : 1)),

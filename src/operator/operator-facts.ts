@@ -36,7 +36,7 @@ export async function gatherFacts(options: OperatorOptions, settings: OperatorSe
       ...(flags.logFieldLevel ? { logFieldLevel: flags.logFieldLevel } : {}),
       ...(flags.logFieldTimestamp ? { logFieldTimestamp: flags.logFieldTimestamp } : {}),
     },
-    commitHash: "none",
+    commitHash: managers.commit,
     managerHash: managers.hash,
     architectures: managers.architectures,
     certificateFingerprint: identity.fingerprint,

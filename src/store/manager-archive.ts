@@ -63,15 +63,22 @@ export async function hashManagerArchive(archive: ManagerArchive): Promise<strin
   return hash.digest("hex");
 }
 
+/** What a manager that lies unpacked says of itself. */
+export interface ManagerManifest {
+  version: string;
+  arch: string;
+  hash: string;
+  /** Short hash of the commit it was built from; `none` where that is not known, as after an upgrade in place. */
+  commit: string;
+}
+
 /** What is known of a manager that lies unpacked in a runtime folder; `undefined` where none does. */
-export async function readManagerManifest(
-  runtimeFolder: string,
-): Promise<{ version: string; arch: string; hash: string } | undefined> {
+export async function readManagerManifest(runtimeFolder: string): Promise<ManagerManifest | undefined> {
   const path = join(runtimeFolder, manifestName);
   try {
-    const { version, arch, hash } = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
+    const { version, arch, hash, commit } = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
     if (typeof hash !== "string" || hash === "") return undefined;
-    return { version: String(version ?? ""), arch: String(arch ?? ""), hash };
+    return { version: String(version ?? ""), arch: String(arch ?? ""), hash, commit: String(commit ?? "") || "none" };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new Error(`${path} cannot be read: the image is damaged`, { cause: error });

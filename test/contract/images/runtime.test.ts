@@ -4,7 +4,7 @@ import { copyFile, cp, mkdir, readdir, readFile, rm, stat } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildRuntime, readManifest } from "../../../images/runtime.ts";
 import { buildLauncher } from "../../../launcher/build.ts";
 
@@ -20,6 +20,9 @@ beforeAll(async () => {
   await mkdir(join(root, "image"));
   await copyFile(await buildLauncher(), join(root, "image", "manager"));
   await cp(runtime, join(root, "image", "runtime"), { recursive: true });
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
 });
 afterAll(() => rm(work, { recursive: true, force: true }));
 
@@ -60,12 +63,26 @@ describe("an empty root file system", () => {
 describe("the assembled folder", () => {
   it("is the same for the same inputs, and says what it is", async () => {
     const again = await buildRuntime({ programs, output: join(work, "again") });
-    expect(await readManifest(again)).toEqual(await readManifest(runtime));
+    expect((await readManifest(again)).hash).toBe((await readManifest(runtime)).hash);
     expect(await readManifest(runtime)).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
       arch: process.arch === "x64" ? "amd64" : process.arch,
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      commit: expect.stringMatching(/^([0-9a-f]{7,40}|none)$/),
     });
+  });
+
+  it("is the same program whichever commit it is built from, and says the one that a release names", async () => {
+    const output = join(work, "released");
+    vi.stubEnv("CNPG_TS_COMMIT", "1234abc");
+    await buildRuntime({ programs, output });
+    expect(await readManifest(output)).toEqual({ ...(await readManifest(runtime)), commit: "1234abc" });
+    vi.stubEnv("CNPG_TS_COMMIT", "5678def");
+    await buildRuntime({ programs, output });
+    expect((await readManifest(output)).commit).toBe("5678def");
+    vi.unstubAllEnvs();
+    await buildRuntime({ programs, output });
+    expect((await readManifest(output)).commit).toBe("5678def");
   });
 
   it("gets another hash when a program changes", async () => {

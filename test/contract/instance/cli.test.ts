@@ -75,6 +75,14 @@ test("the archive queue is listed, and an absent one is empty", async () => {
   });
 });
 
+test("version tells the commit that the release was built from", async () => {
+  const release = { version: "1", arch: "amd64", hash: "h", commit: "1234abc" };
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify(release));
+  const { stdout } = await manager(["version"]);
+  rmSync(join(folder, "manifest.json"));
+  expect(stdout).toBe("Build: {Version:1.30.0 Commit:1234abc Date:unknown}\n");
+});
+
 test("architectures are those of the release that the program belongs to", async () => {
   writeFileSync(join(folder, "manifest.json"), JSON.stringify({ version: "1", arch: "amd64", hash: "h" }));
   expect((await manager(["debug", "show-architectures"])).stdout).toBe('[\n    "amd64"\n]\n');

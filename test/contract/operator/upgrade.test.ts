@@ -34,7 +34,7 @@ beforeAll(async () => {
   hash = await hashManagerArchive(
     await openManagerArchive({ launcher: join(folder, "manager"), runtimeFolder, release }),
   );
-  writeFileSync(join(runtimeFolder, "manifest.json"), JSON.stringify({ ...release, hash }));
+  writeFileSync(join(runtimeFolder, "manifest.json"), JSON.stringify({ ...release, hash, commit: "1234abc" }));
   world = await startWorld();
 });
 
@@ -86,6 +86,7 @@ describe("an operator with another instance manager", () => {
     expect(settled.status).toMatchObject({
       onlineUpdateEnabled: true,
       cloudNativePGOperatorHash: hash,
+      cloudNativePGCommitHash: "1234abc",
       availableArchitectures: [{ goArch: arch, hash }],
     });
     const before = await uids("m");
