@@ -2,6 +2,8 @@ import { KubeError } from "../ports/kube-api.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
 import { type LogDestination, openLogDestination } from "./log-destination.ts";
 import { formatLogValue } from "./log-format.ts";
+import { LogSampler } from "./log-sampling.ts";
+import { scopedLogFields } from "./log-scope.ts";
 import { wallClockNanos } from "./wall-clock-nanos.ts";
 
 export interface LoggerOptions {
@@ -17,11 +19,16 @@ export interface LoggerOptions {
   pod?: string;
   /** Time of a record as RFC 3339 text. @default the wall clock with nanoseconds */
   timestamp?: () => string;
+  /** Clock that a flood of equal records is measured by, in milliseconds. @default the process's */
+  now?: () => number;
 }
 
 const severity: Record<LogLevel, number> = { error: 0, warning: 1, info: 2, debug: 3, trace: 4 };
 
-/** A logger that writes one JSON object a line, with CloudNativePG's keys and no sampling. */
+/**
+ * A logger that writes one JSON object a line, with CloudNativePG's keys. A flood of equal records is thinned out unless the level
+ * is `debug` or `trace`; what other programs say (`pipe`) is the user's, and every line of it is written.
+ */
 export function createLogger(options: LoggerOptions): Logger {
   const { destination } = options;
   return new JsonLogger(
@@ -32,6 +39,8 @@ export function createLogger(options: LoggerOptions): Logger {
       pod: options.pod || undefined,
       destination: typeof destination === "object" ? destination : openLogDestination(destination),
       timestamp: options.timestamp ?? wallClockNanos,
+      sampler: severity[options.level] >= severity.debug ? undefined : new LogSampler(),
+      now: options.now ?? (() => performance.now()),
     },
     {},
   );
@@ -44,6 +53,8 @@ interface CompiledOptions {
   pod: string | undefined;
   destination: LogDestination;
   timestamp: () => string;
+  sampler: LogSampler | undefined;
+  now: () => number;
 }
 
 class JsonLogger implements Logger {
@@ -80,9 +91,12 @@ class JsonLogger implements Logger {
   }
 
   #log(level: LogLevel, message: string, extra: Record<string, unknown> = {}): void {
-    const { threshold, levelKey, timeKey, pod, destination, timestamp } = this.#options;
+    const { threshold, levelKey, timeKey, pod, destination, timestamp, sampler, now } = this.#options;
     if (severity[level] > threshold) return;
-    const { logger, ...fields } = { ...this.#fields, ...extra };
+    // What another program says is no part of the work that started it, and not ours to thin out.
+    const isForeign = "pipe" in extra;
+    if (!isForeign && sampler?.admits(level, message, now()) === false) return;
+    const { logger, ...fields } = { ...(isForeign ? {} : scopedLogFields()), ...this.#fields, ...extra };
     const record: Record<string, unknown> = { [levelKey]: level, [timeKey]: timestamp() };
     if (logger !== undefined) record["logger"] = logger;
     record["msg"] = message;

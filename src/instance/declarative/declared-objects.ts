@@ -5,7 +5,9 @@ import { patchStatus } from "../../kube/patch-status.ts";
 import { createStore, type RunnableStore } from "../../kube/store.ts";
 import { planDeclarative } from "../../plan/instance/declarative.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
+import { withLogFields } from "../../runtime/log-scope.ts";
 import type { InstanceContext } from "../instance-context.ts";
+import { passFields } from "../pass-fields.ts";
 import type { SecretReader } from "../secret-reader.ts";
 import type { ApplyResult, Declared, DeclaredKind } from "./declared-kind.ts";
 import { declaredKinds } from "./object-kinds.ts";
@@ -56,7 +58,7 @@ export class DeclaredObjects {
   }
 
   async #pass(cluster: Cluster, signal: AbortSignal): Promise<void> {
-    const { clock, logger, settings } = this.#context;
+    const { clock, settings } = this.#context;
     for (const { kind, store } of this.#kinds) {
       const known = () =>
         store.list(settings.namespace).filter(({ spec }) => spec.cluster.name === settings.clusterName);
@@ -70,21 +72,34 @@ export class DeclaredObjects {
         ]);
         const rest = this.#rests.get(uid);
         if (rest?.seen === seen && clock.monotonicMs() < rest.untilMs) continue;
-        let pauseMs = restMs;
-        try {
-          // Of two for one name that were made at once the second must see that the first has just won.
-          pauseMs = await this.#reconcile(kind, store, { object, all: known() }, cluster, signal);
-        } catch (error) {
-          if (signal.aborted) return;
-          if (isKubeError(error, "conflict") || deletionTimestamp) pauseMs = retryMs;
-          logger.error("A declared object failed; it is tried again", {
-            kind: kind.type.kind,
-            name: object.metadata.name,
-            error,
-          });
-        }
+        // Of two for one name that were made at once the second must see that the first has just won.
+        const attempt = () => this.#attempt(kind, store, { object, all: known() }, cluster, signal);
+        const pauseMs = await withLogFields(this.#logFields(kind, object), attempt);
+        if (pauseMs === undefined) return;
         this.#rests.set(uid, { seen, untilMs: clock.monotonicMs() + pauseMs });
       }
+    }
+  }
+
+  #logFields({ type: { kind } }: DeclaredKind, { metadata }: Declared): Record<string, unknown> {
+    const { settings } = this.#context;
+    return passFields(kind, { namespace: settings.namespace, name: metadata.name ?? "" }, settings);
+  }
+
+  /** Gives how long the object may rest now; `undefined` = the process ends. */
+  async #attempt(
+    kind: DeclaredKind,
+    store: RunnableStore<Declared>,
+    objects: { object: Declared; all: readonly Declared[] },
+    cluster: Cluster,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    try {
+      return await this.#reconcile(kind, store, objects, cluster, signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      this.#context.logger.error("A declared object failed; it is tried again", { error });
+      return isKubeError(error, "conflict") || objects.object.metadata.deletionTimestamp ? retryMs : restMs;
     }
   }
 

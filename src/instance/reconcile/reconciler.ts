@@ -4,6 +4,7 @@ import { isFenced, parseFencing } from "../../api/markers.ts";
 import type { ManagerIdentity } from "../../plan/instance/definition.ts";
 import { planFencing } from "../../plan/instance/fencing.ts";
 import { errorDelayMs, heldBackMs, resyncMs, soonMs } from "../../plan/instance/requeue.ts";
+import { withLogFields } from "../../runtime/log-scope.ts";
 import { dropStandbyNote, keepStandbyNote } from "../cached-start.ts";
 import { missingCertificates, preloadServerCertificate } from "../certificates.ts";
 import { protectAutoConf } from "../configuration-files.ts";
@@ -13,6 +14,7 @@ import { mightBeUnavailable } from "../instance-state.ts";
 import type { VolumeWatch } from "../isolation/volume-watch.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { LocalSql, passLimits } from "../local-sql.ts";
+import { passFields } from "../pass-fields.ts";
 import type { Postmaster } from "../postmaster.ts";
 import type { PrimaryLease } from "../primary-lease.ts";
 import type { SecretReader } from "../secret-reader.ts";
@@ -49,6 +51,8 @@ export class Reconciler {
   readonly #role: RoleStep;
   readonly #guard: DefinitionGuard;
   #initialized = false;
+  /** Passes in a row that failed. */
+  #failures = 0;
   #woken = false;
   #wake: (() => void) | undefined;
   /** Ends the waits of the pass under way when the Cluster wants something else. */
@@ -73,7 +77,7 @@ export class Reconciler {
     const target = this.#options.context.state.cluster?.status?.targetPrimary ?? "";
     if (this.#passTarget !== undefined && target !== this.#passTarget) {
       this.#pass.abort(new Error("the target primary changed"));
-      void this.#lookAside();
+      void withLogFields(this.#logFields(), () => this.#lookAside());
     }
   }
 
@@ -96,33 +100,44 @@ export class Reconciler {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#role.life = signal;
-    let failures = 0;
     while (!signal.aborted) {
       this.#woken = false;
       this.#pass = new AbortController();
       this.#passTarget = this.#options.context.state.cluster?.status?.targetPrimary ?? "";
       const passSignal = AbortSignal.any([signal, this.#pass.signal]);
       this.#sql.follow(passSignal);
-      let requeueMs: Requeue;
-      try {
-        requeueMs = await this.#reconcile(passSignal);
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted) break;
-        if (this.#pass.signal.aborted) {
-          this.#options.context.logger.info("The pass starts over", { reason: this.#pass.signal.reason });
-          continue;
-        }
-        failures += 1;
-        requeueMs = errorDelayMs(failures);
-        this.#options.context.logger.error("Reconciler error", { error, retryAfterMs: requeueMs });
-        this.#endWithoutSpace(error);
-      } finally {
-        this.#passTarget = undefined;
-      }
-      if (!this.#woken) await this.#sleep(Math.min(requeueMs, resyncMs), signal);
+      const requeueMs = await withLogFields(this.#logFields(), () => this.#attempt(passSignal, signal));
+      if (requeueMs !== undefined && !this.#woken) await this.#sleep(Math.min(requeueMs, resyncMs), signal);
     }
     await this.#sql.close();
+  }
+
+  #logFields(): Record<string, unknown> {
+    const { settings } = this.#options.context;
+    return passFields("Cluster", { namespace: settings.namespace, name: settings.clusterName }, settings);
+  }
+
+  /** One pass, and what is told of its failure; `undefined` = another one at once, unless the process ends. */
+  async #attempt(signal: AbortSignal, life: AbortSignal): Promise<Requeue | undefined> {
+    const { logger } = this.#options.context;
+    try {
+      const requeueMs = await this.#reconcile(signal);
+      this.#failures = 0;
+      return requeueMs;
+    } catch (error) {
+      if (life.aborted) return undefined;
+      if (signal.aborted) {
+        logger.info("The pass starts over", { reason: signal.reason });
+        return undefined;
+      }
+      this.#failures += 1;
+      const requeueMs = errorDelayMs(this.#failures);
+      logger.error("Reconciler error", { error, retryAfterMs: requeueMs });
+      this.#endWithoutSpace(error);
+      return requeueMs;
+    } finally {
+      this.#passTarget = undefined;
+    }
   }
 
   /** Without space PostgreSQL does not come up; the exit code tells the operator that the volume has to grow. */

@@ -190,6 +190,25 @@ test("other images make PostgreSQL read its settings again although no file chan
   expect(files()).toEqual(before);
 });
 
+test("the records of a pass tell by the original's keys what it was about", async () => {
+  const line = one.output.split("\n").find((text) => text.includes("Requesting configuration reload")) ?? "{}";
+  expect(JSON.parse(line)).toMatchObject({
+    level: "info",
+    logger: "instance-manager",
+    logging_pod: "lab-1",
+    controller: "instance-cluster",
+    controllerGroup: "postgresql.cnpg.io",
+    controllerKind: "Cluster",
+    Cluster: { name: "lab", namespace: "default" },
+    namespace: "default",
+    name: "lab",
+    reconcileID: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    instance: "lab-1",
+    cluster: "lab",
+    pgdata: one.pgData,
+  });
+});
+
 test("the phase for a restart in place restarts PostgreSQL and not the manager", async () => {
   const before = await one.status();
   const pid = one.postmasterPid();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { KubeError } from "../../../src/ports/kube-api.ts";
 import { formatErrorText } from "../../../src/runtime/log-format.ts";
+import { withLogFields } from "../../../src/runtime/log-scope.ts";
 import { createLogger, type LoggerOptions } from "../../../src/runtime/logger.ts";
 import { formatNanos, wallClockNanos } from "../../../src/runtime/wall-clock-nanos.ts";
 
@@ -42,10 +43,57 @@ describe("logger", () => {
     expect(lines.map((line) => JSON.parse(line).level)).toEqual(expected);
   });
 
-  it("writes equal records without sampling", () => {
-    const { logger, lines } = aLogger();
-    for (let i = 0; i < 500; i++) logger.info("record");
+  it("thins a flood of equal records out, each level and text by itself, and all loggers together", () => {
+    let now = 0;
+    const { logger, lines } = aLogger({ now: () => now });
+    const child = logger.child({ logger: "child" });
+    for (let i = 0; i < 250; i++) {
+      logger.info("x", { i });
+      child.info("x", { i });
+    }
+    // The first hundred, and of the four hundred after them each hundredth.
+    expect(lines).toHaveLength(104);
+    logger.info("y");
+    logger.warning("x");
+    expect(lines).toHaveLength(106);
+    now = 999;
+    logger.info("x");
+    expect(lines).toHaveLength(106);
+    now = 1_000;
+    logger.info("x");
+    expect(lines).toHaveLength(107);
+  });
+
+  it.each(["debug", "trace"] as const)("thins nothing out at level %s", (level) => {
+    const { logger, lines } = aLogger({ level });
+    for (let i = 0; i < 500; i++) logger.info("x");
     expect(lines).toHaveLength(500);
+  });
+
+  it("writes every line that another program says, and nothing of our work into it", () => {
+    const { logger, lines, last } = aLogger();
+    withLogFields({ reconcileID: "a" }, () => {
+      for (let i = 0; i < 500; i++) logger.info("the same again", { pipe: "stderr" });
+    });
+    expect(lines).toHaveLength(500);
+    expect(last()).not.toHaveProperty("reconcileID");
+  });
+
+  it("adds what the work under way is to the records of all loggers, and to nobody else's", async () => {
+    const { logger, lines } = aLogger();
+    const other = logger.child({ logger: "other", name: "its own" });
+    const pass = async (id: string) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      withLogFields({ step: 1 }, () => other.info(id));
+    };
+    await Promise.all(["a", "b"].map((id) => withLogFields({ reconcileID: id, name: "c" }, () => pass(id))));
+    logger.info("outside");
+    const records = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(records.map(({ msg, reconcileID, name, step }) => [msg, reconcileID, name, step])).toEqual([
+      ["a", "a", "its own", 1],
+      ["b", "b", "its own", 1],
+      ["outside", undefined, undefined, undefined],
+    ]);
   });
 
   it("names the place of the call only when debugging", () => {
