@@ -16,6 +16,8 @@ export function parseListing(xml: string): AzurePage | undefined {
       prefixes.push(name);
       continue;
     }
+    // Accounts with a hierarchical namespace list folders among the blobs, without any bytes.
+    if (textOf(inner, "ResourceType") === "directory") continue;
     const modified = Date.parse(textOf(inner, "Last-Modified") ?? "");
     objects.push({
       key: name,

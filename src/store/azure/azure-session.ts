@@ -1,4 +1,5 @@
 import type { ObjectBody, ObjectHead, PutOptions } from "../../ports/object-store.ts";
+import type { BatchPart } from "../batch-removal.ts";
 import { type HttpAnswer, type HttpRequest, headerOf } from "../http-client.ts";
 import { type RestCall, RestSession } from "../rest-session.ts";
 import { classifyAzureFault, readAzureFault } from "./azure-faults.ts";
@@ -8,7 +9,7 @@ import { signByKey } from "./azure-signature.ts";
 const version = "2021-12-02";
 
 export interface AzureCall extends RestCall {
-  method: "GET" | "HEAD" | "PUT" | "DELETE";
+  method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   /** Of a blob; the container itself when empty. */
   query?: Readonly<Record<string, string>>;
   headers?: Readonly<Record<string, string>>;
@@ -81,20 +82,30 @@ export class AzureSession {
     return this.rest.toBody(call, answer, headOf(key, answer));
   }
 
-  async #authorize(request: HttpRequest, signal: AbortSignal | undefined): Promise<HttpRequest> {
+  /** A request as a part of a batch: signed by itself, but for the version, which is that of the batch. */
+  async toPart(call: AzureCall): Promise<BatchPart> {
+    const headers = { ...call.headers, "x-ms-date": new Date().toUTCString() };
+    return this.#sign({ ...this.#request(call), headers }, call.signal);
+  }
+
+  #authorize(request: HttpRequest, signal: AbortSignal | undefined): Promise<HttpRequest> {
+    const headers = { ...request.headers, "x-ms-date": new Date().toUTCString(), "x-ms-version": version };
+    return this.#sign({ ...request, headers }, signal);
+  }
+
+  async #sign(request: HttpRequest, signal: AbortSignal | undefined): Promise<HttpRequest> {
     const { authorization, account } = this.#options;
-    const dated = { ...request.headers, "x-ms-date": new Date().toUTCString(), "x-ms-version": version };
     switch (authorization.kind) {
       case "key":
-        return signByKey({ ...request, headers: dated }, account, authorization.key);
+        return signByKey(request, account, authorization.key);
       case "sas": {
         const token = authorization.token.replace(/^\?/, "");
         const path = `${request.path}${request.path.includes("?") ? "&" : "?"}${token}`;
-        return { ...request, path, headers: dated };
+        return { ...request, path };
       }
       case "token": {
         const token = await authorization.source.get(signal);
-        return { ...request, headers: { ...dated, authorization: `Bearer ${token}` } };
+        return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
       }
     }
   }

@@ -1,6 +1,6 @@
 import { type ObjectPage, type ObjectStore, ObjectStoreError } from "../../ports/object-store.ts";
+import { formatBatch, removeByBatches } from "../batch-removal.ts";
 import { join } from "../parts.ts";
-import { removeEach } from "../remove-each.ts";
 import { parseListing } from "./azure-listing.ts";
 import type { AzureOptions } from "./azure-options.ts";
 import { AzureSession, headOf } from "./azure-session.ts";
@@ -25,15 +25,11 @@ export function createAzureStore(options: AzureOptions): ObjectStore {
     },
     list: (prefix, list = {}) => listPages(session, prefix, list),
     remove: (keys, { signal } = {}) =>
-      removeEach(keys, (key) =>
-        session.sendForHead({
-          operation: "DELETE",
-          method: "DELETE",
-          key,
-          headers: { "x-ms-delete-snapshots": "include" },
-          signal,
-        }),
-      ),
+      removeByBatches(keys, {
+        batchSize: 256,
+        sendBatch: (batch) => sendRemovals(session, batch, signal),
+        removeOne: (key) => session.sendForHead(removalOf(key, signal)),
+      }),
     async checkBucket({ create = false, signal } = {}) {
       const query = { restype: "container", comp: "list", maxresults: "1" };
       try {
@@ -51,6 +47,24 @@ export function createAzureStore(options: AzureOptions): ObjectStore {
     abortStaleUploads: async () => 0,
     close: () => session.rest.close(),
   };
+}
+
+function removalOf(key: string, signal: AbortSignal | undefined) {
+  const headers = { "x-ms-delete-snapshots": "include" };
+  return { operation: "DELETE", method: "DELETE", key, headers, signal } as const;
+}
+
+async function sendRemovals(
+  session: AzureSession,
+  keys: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const parts = await Promise.all(keys.map((key) => session.toPart(removalOf(key, signal))));
+  const { contentType, body } = formatBatch(parts);
+  const query = { restype: "container", comp: "batch" };
+  const headers = { "content-type": contentType };
+  const call = { operation: "DELETE BATCH", method: "POST", key: "", query, headers, body, signal } as const;
+  return (await session.sendForText(call)).text;
 }
 
 async function* listPages(

@@ -77,6 +77,10 @@ export class GcsSession {
     return this.parse<T>(call, text);
   }
 
+  async sendForText(call: GcsCall): Promise<string> {
+    return (await this.rest.sendForText(call, this.#request(call))).text;
+  }
+
   sendForHead(call: GcsCall): Promise<HttpAnswer> {
     return this.rest.sendForHead(call, this.#request(call));
   }

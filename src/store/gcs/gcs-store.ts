@@ -1,6 +1,6 @@
 import { type ObjectPage, type ObjectStore, ObjectStoreError } from "../../ports/object-store.ts";
+import { formatBatch, removeByBatches } from "../batch-removal.ts";
 import { join } from "../parts.ts";
-import { removeEach } from "../remove-each.ts";
 import type { GcsOptions } from "./gcs-options.ts";
 import { type GcsObject, GcsSession, toHead } from "./gcs-session.ts";
 import { putObject, putObjectStream } from "./gcs-upload.ts";
@@ -22,7 +22,12 @@ export function createGcsStore(options: GcsOptions): ObjectStore {
     get: (key, { from, signal } = {}) => session.get(key, signal, from),
     head: (key, { signal } = {}) => session.head(key, signal),
     list: (prefix, list = {}) => listPages(session, prefix, list),
-    remove: (keys, { signal } = {}) => removeEach(keys, (key) => removeOne(session, key, signal)),
+    remove: (keys, { signal } = {}) =>
+      removeByBatches(keys, {
+        batchSize: 100,
+        sendBatch: (batch) => sendRemovals(session, batch, signal),
+        removeOne: (key) => removeOne(session, key, signal),
+      }),
     async checkBucket({ create = false, signal } = {}) {
       try {
         for await (const _page of listPages(session, "", { pageSize: 1, ...(signal ? { signal } : {}) })) break;
@@ -75,6 +80,16 @@ async function* listPages(
     };
     token = page.nextPageToken ?? "";
   } while (token !== "");
+}
+
+async function sendRemovals(
+  session: GcsSession,
+  keys: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const { contentType, body } = formatBatch(keys.map((key) => ({ path: session.objectPath(key) })));
+  const call = { operation: "DELETE BATCH", method: "POST", key: "", path: "/batch/storage/v1", signal } as const;
+  return session.sendForText({ ...call, headers: { "content-type": contentType }, body });
 }
 
 async function removeOne(session: GcsSession, key: string, signal: AbortSignal | undefined): Promise<void> {

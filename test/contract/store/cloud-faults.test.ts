@@ -1,7 +1,7 @@
 // Azure's and Google's stores behind a line that fails: what S3 shows in object-store.test.ts, where these differ.
 import { createHash, randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type ObjectStore, ObjectStoreError } from "../../../src/ports/object-store.ts";
+import { listAll, type ObjectStore, ObjectStoreError } from "../../../src/ports/object-store.ts";
 import { createAzureStore } from "../../../src/store/azure/azure-store.ts";
 import { createGcsStore } from "../../../src/store/gcs/gcs-store.ts";
 import { type AzureServer, startAzureServer } from "../../support/azure-server.ts";
@@ -88,6 +88,38 @@ describe.each(["azure", "gcs"])("%s", (provider) => {
     const bytes = randomBytes(100_000);
     await owner.put("middle", [bytes]);
     expect((await bytesOf(owner, "middle", 99_000)).equals(bytes.subarray(99_000))).toBe(true);
+  });
+
+  test("many objects go in one request, also where some are not there, and one by one where that is refused", async () => {
+    const keys = ["many/1", "many/2 &+%/ü", "many/3"];
+    const fill = async () => {
+      for (const key of keys) await owner.put(key, [Buffer.from(key)]);
+    };
+    const asked: string[] = [];
+    let takesBatches = true;
+    line.fault = (incoming, outgoing) => {
+      asked.push(incoming.method ?? "");
+      if (takesBatches || incoming.method !== "POST") return "pass";
+      outgoing.writeHead(400).end();
+      return "answered";
+    };
+    const store = open();
+    await fill();
+    await store.remove(keys);
+    expect(asked).toEqual(["POST"]);
+    expect((await listAll(owner, "many/")).objects).toEqual([]);
+
+    await fill();
+    await store.remove([...keys, "many/none"]);
+    expect((await listAll(owner, "many/")).objects).toEqual([]);
+
+    takesBatches = false;
+    await fill();
+    asked.length = 0;
+    await store.remove(keys);
+    expect(asked.filter((method) => method === "DELETE")).toHaveLength(3);
+    expect((await listAll(owner, "many/")).objects).toEqual([]);
+    store.close();
   });
 
   test("a proxy's 404 says nothing of the object", async () => {
