@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { signAssertion } from "../signed-assertion.ts";
 import { type AccessToken, askIssuer, type FetchToken, parseJson, readToken, tokenFailure } from "../token-source.ts";
+import { awsSubjectToken } from "./aws-subject.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Credentials = Readonly<Record<string, unknown>>;
@@ -26,24 +27,24 @@ export async function googleIdentity(json: string | undefined, environment: Envi
     return { fetch: () => machineToken(environment), project: async () => named || machineProject(environment) };
   }
   const credentials = parseJson(text, "the file with Google's credentials");
-  const fetch = chooseFetch(credentials);
+  const fetch = chooseFetch(credentials, environment);
   const own = word(credentials, "project_id") || word(credentials, "quota_project_id");
   return { fetch, project: async () => own || named || "" };
 }
 
-function chooseFetch(credentials: Credentials): FetchToken {
+function chooseFetch(credentials: Credentials, environment: Environment): FetchToken {
   switch (credentials["type"]) {
     case "service_account":
       return () => serviceAccountToken(credentials);
     case "authorized_user":
       return () => refreshedToken(credentials);
     case "external_account":
-      return () => federatedToken(credentials);
+      return () => federatedToken(credentials, environment);
     case "impersonated_service_account":
       return async () => {
         const source = credentials["source_credentials"] as Credentials | undefined;
         const url = word(credentials, "service_account_impersonation_url");
-        return impersonate(url, await chooseFetch(source ?? {})());
+        return impersonate(url, await chooseFetch(source ?? {}, environment)());
       };
     default:
       throw tokenFailure("denied", `credentials of the type ${JSON.stringify(credentials["type"])} are not known`);
@@ -76,19 +77,36 @@ async function refreshedToken(credentials: Credentials): Promise<AccessToken> {
 }
 
 /** Workload identity federation: the pod's own token for one of Google. */
-async function federatedToken(credentials: Credentials): Promise<AccessToken> {
+async function federatedToken(credentials: Credentials, environment: Environment): Promise<AccessToken> {
   const impersonation = word(credentials, "service_account_impersonation_url");
+  const audience = word(credentials, "audience");
+  const source = (credentials["credential_source"] ?? {}) as Credentials;
   const form = {
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-    audience: word(credentials, "audience"),
+    audience,
     scope: impersonation === "" ? scope : cloudScope,
     requested_token_type: "urn:ietf:params:oauth:token-type:access_token",
     subject_token_type: word(credentials, "subject_token_type"),
-    subject_token: await subjectToken((credentials["credential_source"] ?? {}) as Credentials),
+    subject_token: word(source, "environment_id").startsWith("aws")
+      ? await amazonToken(source, audience, environment)
+      : await subjectToken(source),
   };
   const url = word(credentials, "token_url") || "https://sts.googleapis.com/v1/token";
   const token = readToken(await askIssuer({ method: "POST", url, form }), "the exchange of tokens");
   return impersonation === "" ? token : impersonate(impersonation, token);
+}
+
+/** Amazon's own identity of the pod or machine. */
+function amazonToken(source: Credentials, audience: string, environment: Environment): Promise<string> {
+  const id = word(source, "environment_id");
+  if (id !== "aws1") throw tokenFailure("denied", `credential_source of the kind ${JSON.stringify(id)} is not known`);
+  const places = {
+    regionUrl: word(source, "region_url"),
+    keysUrl: word(source, "url"),
+    sessionUrl: word(source, "imdsv2_session_token_url"),
+    verificationUrl: word(source, "regional_cred_verification_url"),
+  };
+  return awsSubjectToken(places, audience, environment, Date.now());
 }
 
 async function subjectToken(source: Credentials): Promise<string> {
