@@ -21,11 +21,8 @@ export function recoveryTargetSettings(target: RecoveryTarget | undefined): Map<
   return settings;
 }
 
-const withoutZone = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
-
-/** A time with a zone as UTC with microseconds; `YYYY-MM-DD HH:MM:SS` is left to PostgreSQL as it is. */
+/** A time as UTC with microseconds. One without a zone means UTC to PostgreSQL too, as it did when the backup was chosen by it. */
 export function formatTargetTime(text: string): string {
-  if (withoutZone.test(text)) return text;
   const micros = parseTargetTime(text);
   if (micros === undefined) return text;
   const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19).replace("T", " ");

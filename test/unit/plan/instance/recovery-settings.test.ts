@@ -14,7 +14,7 @@ test.each<[RecoveryTarget | undefined, Record<string, string>]>([
   ],
   [
     { targetTime: "2026-01-02 03:04:05", exclusive: true },
-    { recovery_target_time: "2026-01-02 03:04:05", recovery_target_inclusive: "false" },
+    { recovery_target_time: "2026-01-02 03:04:05.000000+00:00", recovery_target_inclusive: "false" },
   ],
   [
     { targetXID: "42", targetTLI: "3" },
