@@ -15,6 +15,7 @@ import { databaseWarnings, validateDatabase } from "../schema/admission/database
 import { applyDefaults } from "../schema/admission/defaults.ts";
 import { type FieldIssue, fieldCause, formatRefusal } from "../schema/admission/field-issue.ts";
 import { poolerWarnings, validatePooler } from "../schema/admission/pooler.ts";
+import type { AdmissionSettings } from "../schema/admission/settings.ts";
 import { clusterUpdateWarnings, clusterWarnings } from "../schema/admission/warnings.ts";
 import { admissionContextOf } from "./admission-guard.ts";
 import type { AdmissionHandler, AdmissionHandlers, ReviewedObject, ReviewOutcome } from "./admission-review.ts";
@@ -33,10 +34,7 @@ export function createAdmissionHandlers(
   const admission = admissionContextOf(context);
   const { settings } = admission;
   return new Map<string, AdmissionHandler>([
-    [
-      `/mutate-${prefix}-cluster`,
-      ({ object }) => ({ kind: "changed", object: applyDefaults(object as Cluster, { mode: "preserve", settings }) }),
-    ],
+    [`/mutate-${prefix}-cluster`, ({ object }) => withDefaults(object as Cluster, settings)],
     ...schemaDefaulted.map((kind): [string, AdmissionHandler] => [`/mutate-${prefix}-${kind}`, unchanged]),
     [
       `/validate-${prefix}-cluster`,
@@ -61,6 +59,16 @@ export function createAdmissionHandlers(
     [`/validate-${prefix}-database`, validator<Database>("Database", validateDatabase, databaseWarnings)],
     [`/validate-${prefix}-pooler`, validator<Pooler>("Pooler", validatePooler, poolerWarnings)],
   ]);
+}
+
+/** What does not have the shape of a Cluster is left as it is: its schema, which is asked next, says what is wrong with it. */
+function withDefaults(cluster: Cluster, settings: AdmissionSettings): ReviewOutcome {
+  try {
+    return { kind: "changed", object: applyDefaults(cluster, { mode: "preserve", settings }) };
+  } catch (error) {
+    if (error instanceof TypeError) return { kind: "allowed" };
+    throw error;
+  }
 }
 
 function validator<T>(

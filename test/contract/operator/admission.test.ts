@@ -53,7 +53,7 @@ afterAll(async () => {
 async function startProgram(): Promise<void> {
   // It watches a namespace without clusters: what is tried here is admission alone.
   const env = { OPERATOR_NAMESPACE: installation.namespace, METRICS_CERT_DIR: metricsFolder };
-  operator = await program.start("none", env, installation.kubeconfig, webhookPort);
+  operator = await program.start({ namespace: "none", env, kubeconfig: installation.kubeconfig, webhookPort });
   const isReached = async () => (await tryCluster()).status === 201;
   await waitFor("webhooks that the API server reaches", isReached, { timeoutMs: 90_000 });
 }
@@ -199,6 +199,12 @@ describe("what a person is told", () => {
     });
     const unitless = await tryCluster({ postgresql: { parameters: { shared_buffers: "128" } } });
     expect(unitless).toMatchObject({ status: 201, warnings: [expect.stringContaining("shared_buffers")] });
+  });
+
+  it("of the wrong shape is refused by the schema, which names the field", async () => {
+    const shapeless = await tryCluster({ tablespaces: {} });
+    expect(shapeless.status).toBe(422);
+    expect(shapeless.message).toContain("spec.tablespaces");
   });
 
   it("who switches validation off is that nothing was checked", async () => {

@@ -30,6 +30,17 @@ const named = (spec: unknown, annotations: Record<string, string> = {}) => ({
 });
 const cluster = { name: "c" };
 
+describe("the defaulting of Clusters", () => {
+  it.each([
+    ["a map of tablespaces", { tablespaces: { hot: { storage: { size: "1Gi" } } } }],
+    ["no spec", undefined],
+    ["a text for the monitoring", { monitoring: { customQueriesConfigMap: 5 } }],
+  ])("leaves %s to the schema", (_, spec) => {
+    const mutate = "/mutate-postgresql-cnpg-io-v1-cluster";
+    expect(ask(mutate, { object: named(spec) })).toMatchObject({ allowed: true });
+  });
+});
+
 describe("webhooks of kinds other than Cluster", () => {
   it.each(["backup", "database", "scheduledbackup"])("leave a %s as its schema made it", (kind) => {
     const answer = ask(`/mutate-postgresql-cnpg-io-v1-${kind}`, { object: named({ cluster }) });
