@@ -38,6 +38,7 @@ export class Lifecycle {
   readonly #options: LifecycleOptions;
   #stop: StopRun | undefined;
   #terminating: Promise<void> | undefined;
+  #steppingDown: Promise<void> | undefined;
   #unexpectedEnds: number[] = [];
   /** The start under way; there is one at a time. */
   #starting: Promise<boolean> | undefined;
@@ -61,7 +62,8 @@ export class Lifecycle {
 
   /** Whether a start or a stop of PostgreSQL is under way. */
   get busy(): boolean {
-    return this.#starting !== undefined || this.#stopsWanted > 0 || this.#endsAtHand > 0 || this.terminating;
+    const isMoving = this.#starting !== undefined || this.#stopsWanted > 0 || this.#endsAtHand > 0;
+    return isMoving || this.#steppingDown !== undefined || this.terminating;
   }
 
   get terminating(): boolean {
@@ -84,7 +86,9 @@ export class Lifecycle {
 
   async #start(): Promise<boolean> {
     const { context, lease, postmaster } = this.#options;
-    const unwanted = () => this.terminating || this.#stopsWanted > 0 || context.state.fenced;
+    const unwanted = () => {
+      return this.terminating || this.#steppingDown !== undefined || this.#stopsWanted > 0 || context.state.fenced;
+    };
     if (postmaster.pid !== undefined) return true;
     if (unwanted()) return false;
     if ((await this.#walSpace()) === "full") {
@@ -166,6 +170,36 @@ export class Lifecycle {
     wake();
   }
 
+  /**
+   * Stops a primary that is to be none any more and gives the lease back. The container stays, and the passes after this look at
+   * the files as a fresh one would (ADR 0015). A second call can only make the stop harder.
+   */
+  stepDown(cause: "switchover" | "failover"): Promise<void> {
+    if (this.#terminating ?? this.#steppingDown) {
+      void this.stop(cause);
+      return this.#terminating ?? this.#steppingDown ?? Promise.resolve();
+    }
+    this.#steppingDown = this.#stepDown(cause).finally(() => {
+      this.#steppingDown = undefined;
+      this.#options.wake();
+    });
+    return this.#steppingDown;
+  }
+
+  async #stepDown(cause: StopCause): Promise<void> {
+    this.#options.context.logger.info("Stepping down as the primary", { cause });
+    await this.#down(cause);
+  }
+
+  /** PostgreSQL is down and the lease is given back. */
+  async #down(cause: StopCause): Promise<void> {
+    const { lease, postmaster } = this.#options;
+    await this.stop(cause);
+    // A new round may be needed when the exit handler had just started PostgreSQL again.
+    while (postmaster.pid !== undefined) await this.stop(cause);
+    await lease.release(await this.#walEnd(cause));
+  }
+
   /** Stops PostgreSQL, gives the lease back and ends the container. A second call can only make the stop harder. */
   async terminate(cause: StopCause, code: number): Promise<void> {
     if (this.#terminating) {
@@ -177,13 +211,12 @@ export class Lifecycle {
   }
 
   async #terminate(cause: StopCause, code: number): Promise<void> {
-    const { context, lease, postmaster } = this.#options;
+    const { context } = this.#options;
     context.logger.info("Stopping the instance", { cause, code });
     context.state.stopping = true;
-    await this.stop(cause);
-    // A new round may be needed when the exit handler had just started PostgreSQL again.
-    while (postmaster.pid !== undefined) await this.stop(cause);
-    await lease.release(await this.#walEnd(cause));
+    await this.#down(cause);
+    // What it began before this one, such as telling the voters, is brought to its end.
+    await this.#steppingDown?.catch(() => undefined);
     await within(context.clock, loggedLimitMs, this.#logged, undefined);
     await this.#options.finish(code);
   }

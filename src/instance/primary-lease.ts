@@ -212,6 +212,8 @@ export class PrimaryLease {
       this.#heldBefore = false;
       await this.#giveBack(walEnd);
     }
+    // The next tenure goes by what the Cluster says then.
+    if (!this.#wanted && !this.#heldBefore) this.#timings = undefined;
     await this.#tellEngaged();
   }
 

@@ -96,11 +96,14 @@ export class RoleStep {
     this.#lastWait = reason;
   }
 
-  /** Ends the container of a primary that is to be none; gives the pause before the next pass, in milliseconds. */
+  /** Stops a primary that is to be none; gives the pause before the next pass, in milliseconds. */
   stopOldPrimary(role: RoleDecision & { kind: "stop" }): number {
     const { context, lifecycle } = this.#options;
     context.logger.info("This is an old primary instance, shutting it down", { reason: role.reason });
-    void lifecycle.terminate(role.urgent ? "failover" : "switchover", 0);
+    lifecycle.stepDown(role.urgent ? "failover" : "switchover").catch((error: unknown) => {
+      context.logger.error("This old primary could not step down in order", { error });
+      void lifecycle.terminate("error", 1);
+    });
     return resyncMs;
   }
 

@@ -61,7 +61,9 @@ test("a standby copies the slots of the others", async () => {
   await until("copied slot", async () => two.psql(slots) === "_cnpg_lab_3", 60_000);
 });
 
-test("a switchover moves the primary, and the old one follows without a rewind", async () => {
+test("a switchover moves the primary, and the old one follows in its container without a rewind", async () => {
+  const starts = () => one.output.split("Starting the instance manager").length;
+  const startsBefore = starts();
   one.psql("CREATE TABLE kept AS SELECT generate_series(1, 1000) AS x");
   const asked = Date.now();
   await lab.patchStatus({ targetPrimary: "lab-2" });
@@ -77,7 +79,21 @@ test("a switchover moves the primary, and the old one follows without a rewind",
   expect(one.output).toContain("This old primary can follow as it is");
   expect(one.output).not.toContain("Starting up pg_rewind");
   expect((await lab.lease()).spec["holderIdentity"]).toBe("lab-2");
+  expect(starts()).toBe(startsBefore);
 });
+
+test("a primary that is named again while it steps down goes on as the primary", async () => {
+  const tenure = async () => Number((await lab.lease()).spec["leaseTransitions"] ?? 0);
+  const before = await tenure();
+  await lab.patchStatus({ targetPrimary: "pending" });
+  await until("it steps down", async () => two.output.includes("Stepping down as the primary"), 60_000);
+  await lab.patchStatus({ targetPrimary: "lab-2" });
+  await until("it took the Lease anew", async () => (await tenure()) > before, 60_000);
+  await two.ready(60_000);
+  await until("both follow", async () => two.psql(streaming) === "2", 60_000);
+  expect(two.psql("SELECT pg_is_in_recovery()")).toBe("f");
+  expect(two.output).not.toContain("The instance manager ends");
+}, 120_000);
 
 test("a killed primary is replaced once its lease has run out, and is rewound when it comes back", async () => {
   two.release();
