@@ -1,5 +1,6 @@
 import { resources } from "../kube/resources.ts";
 import type { SqlRawConnector } from "../ports/sql-session.ts";
+import { readRuntimeFacts } from "../runtime/runtime-facts.ts";
 import type { InstanceContext } from "./instance-context.ts";
 import { mightBeUnavailable } from "./instance-state.ts";
 import { createMetricsCollector, metricsContentType, metricsTarget } from "./metrics/collector.ts";
@@ -91,6 +92,7 @@ export function metricsHandler(context: InstanceContext, sql: SqlRawConnector, s
       const { cluster } = state;
       if (cluster && context.plugins) await addPluginMetrics(context.plugins, cluster, samples);
     },
+    runtime: readRuntimeFacts,
     clock,
     logger: logger.child({ logger: "metrics" }),
   });

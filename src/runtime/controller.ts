@@ -26,6 +26,8 @@ export type ReconcileOutcome = "success" | "requeue_after" | "error" | "terminal
 
 export interface ControllerMetrics {
   reconciled(outcome: ReconcileOutcome, ms: number): void;
+  /** A pass ended by a fault of the program; told besides its outcome. */
+  panicked(): void;
   active(workers: number): void;
 }
 
@@ -90,6 +92,7 @@ async function pass(options: ControllerOptions, parent: Logger, key: string, rec
   finished.abort();
   const outcome = classify(result);
   options.metrics?.reconciled(outcome, clock.monotonicMs() - started);
+  if (result.failed && isProgramFault(result.error)) options.metrics?.panicked();
   switch (outcome) {
     case "success":
       queue.forget(key);
@@ -131,6 +134,12 @@ async function settle(operation: () => ReturnType<ControllerOptions["reconcile"]
 function classify(result: Settled): ReconcileOutcome {
   if (result.failed) return result.error instanceof TerminalError ? "terminal_error" : "error";
   return result.value?.requeueAfterMs === undefined ? "success" : "requeue_after";
+}
+
+/** Whether only a fault of the program explains an error, as it is with a panic of a Go program. */
+function isProgramFault(error: unknown): boolean {
+  if (!(error instanceof Error)) return true;
+  return error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
 }
 
 function warnWhenSlow(options: ControllerOptions, logger: Logger, finished: AbortSignal): void {

@@ -125,6 +125,12 @@ function controllerMetrics(registry: Registry): Metrics["forController"] {
     labelNames,
     registers,
   });
+  const panics = new Counter({
+    name: "controller_runtime_reconcile_panics_total",
+    help: "Passes that ended by a fault of the program, by controller",
+    labelNames,
+    registers,
+  });
   const seconds = new Histogram({
     name: "controller_runtime_reconcile_time_seconds",
     help: "Duration of a pass",
@@ -151,6 +157,7 @@ function controllerMetrics(registry: Registry): Metrics["forController"] {
     for (const result of ["success", "requeue", "requeue_after", "error"]) total.inc({ controller, result }, 0);
     errors.inc({ controller }, 0);
     terminal.inc({ controller }, 0);
+    panics.inc({ controller }, 0);
     return {
       active: (count) => workers.set({ controller }, count),
       reconciled(result, ms) {
@@ -159,6 +166,7 @@ function controllerMetrics(registry: Registry): Metrics["forController"] {
         if (result === "terminal_error") terminal.inc({ controller });
         seconds.observe({ controller }, ms / 1000);
       },
+      panicked: () => panics.inc({ controller }),
     };
   };
 }

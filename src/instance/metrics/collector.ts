@@ -7,6 +7,7 @@ import { type CachedRun, isFresh, QueryCatalog, queriesTtlMs } from "./query-cac
 import type { QueryDefinition } from "./query-definition.ts";
 import { runQueries } from "./query-engine.ts";
 import { refusalText } from "./result-samples.ts";
+import { addRuntimeMetrics } from "./runtime-metrics.ts";
 import { SampleSet } from "./sample-set.ts";
 import { serverSteps } from "./server-metrics.ts";
 
@@ -93,6 +94,8 @@ class Collector {
       this.#durations.set("Collect.up", (clock.monotonicMs() - begin) / 1000);
     }
     if (!(await this.#addPlugins(samples))) failed = true;
+    const runtime = await this.#options.runtime?.();
+    if (runtime) addRuntimeMetrics(samples, runtime);
     this.#addOwn(samples, failed);
     return samples.render();
   }

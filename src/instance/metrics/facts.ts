@@ -1,6 +1,7 @@
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { SqlRawSession } from "../../ports/sql-session.ts";
+import type { RuntimeFacts } from "../../runtime/runtime-facts.ts";
 import type { SampleSet } from "./sample-set.ts";
 
 /** What the exporter has to know about the instance it runs in. */
@@ -30,6 +31,8 @@ export interface MetricsCollectorOptions {
   querySources(): readonly QuerySource[];
   /** Adds what the plugins of the pod measure; fails when they cannot be asked. */
   plugins?(samples: SampleSet): Promise<void>;
+  /** What the program tells of itself. @default - nothing */
+  runtime?(): Promise<RuntimeFacts>;
   clock: { now(): number; monotonicMs(): number };
   logger: Logger;
 }

@@ -148,10 +148,16 @@ test("only the operator asks for the backup mode", async () => {
   expect((await one.get("/pg/mode/backup", { operator: true, method: "DELETE" })).status).toBe(405);
 });
 
-test("metrics tell that the server is up", async () => {
+test("metrics tell that the server is up, and how the manager itself does", async () => {
   const { status, body } = await one.metrics();
   expect(status).toBe(200);
   expect(body).toMatch(/^cnpg_collector_up\{cluster="lab"\} 1$/m);
+  const value = (name: string) => Number(new RegExp(`^nodejs_${name} (\\S+)$`, "m").exec(body)?.[1]);
+  expect(value("eventloop_lag_seconds")).toBeGreaterThanOrEqual(0);
+  expect(value("heap_size_used_bytes")).toBeGreaterThan(1_000_000);
+  expect(value("heap_size_total_bytes")).toBeGreaterThanOrEqual(value("heap_size_used_bytes"));
+  expect(value("active_resources_total")).toBeGreaterThan(0);
+  expect(body).not.toMatch(/^(go|process)_/m);
 });
 
 test("a changed parameter is loaded without a restart, and one that needs a restart is told", async () => {

@@ -10,6 +10,8 @@ import { createWorkQueue } from "../../../src/runtime/work-queue.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 
+const noMetrics = { reconciled: () => undefined, active: () => undefined, panicked: () => undefined };
+
 function aController(reconcile: ControllerOptions["reconcile"], extra: Partial<ControllerOptions> = {}) {
   const clock = createFakeClock();
   const logs = captureLogs();
@@ -66,7 +68,7 @@ describe("controller", () => {
         if (passes === 1) throw new KubeError("stale", { kind: "conflict", status: 409 });
         throw new TerminalError("will never work");
       },
-      { metrics: { reconciled: (outcome) => outcomes.push(outcome), active: () => undefined } },
+      { metrics: { ...noMetrics, reconciled: (outcome) => outcomes.push(outcome) } },
     );
     setup.queue.add("ns/one");
     await setup.clock.advance(60_000);
@@ -75,6 +77,28 @@ describe("controller", () => {
     expect(setup.logs.messages("error")).toEqual([
       "Reconciliation failed and will not be repeated until something changes",
     ]);
+    setup.stop.abort();
+    await setup.running;
+  });
+
+  it.each<[string, unknown, number]>([
+    ["a fault of the program", new TypeError("undefined is no function"), 1],
+    ["an endless recursion", new RangeError("too deep"), 1],
+    ["something thrown that is no error", "text", 1],
+    ["a refused request", new KubeError("no", { kind: "forbidden", status: 403 }), 0],
+    ["what is wrong with an object", new TerminalError("will never work"), 0],
+    ["any other failure", new Error("broken"), 0],
+  ])("counts %s as a panic or not", async (_, thrown, expected) => {
+    let panics = 0;
+    const setup = aController(
+      async () => {
+        if (setup.clock.monotonicMs() === 0) throw thrown;
+      },
+      { metrics: { ...noMetrics, panicked: () => panics++ } },
+    );
+    setup.queue.add("ns/one");
+    await setup.clock.advance(1_000);
+    expect(panics).toBe(expected);
     setup.stop.abort();
     await setup.running;
   });

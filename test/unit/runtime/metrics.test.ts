@@ -16,6 +16,7 @@ describe("metrics", () => {
     controller.active(1);
     controller.reconciled("success", 30);
     controller.reconciled("terminal_error", 30);
+    controller.panicked();
     const text = await metrics.render();
     for (const line of [
       'workqueue_depth{name="cluster",controller="cluster"} 3',
@@ -30,6 +31,7 @@ describe("metrics", () => {
       'workqueue_longest_running_processor_seconds{name="cluster",controller="cluster"} 3.5',
       'controller_runtime_reconcile_total{controller="cluster",result="requeue_after"} 0',
       'controller_runtime_terminal_reconcile_errors_total{controller="cluster"} 1',
+      'controller_runtime_reconcile_panics_total{controller="cluster"} 1',
       'controller_runtime_max_concurrent_reconciles{controller="cluster"} 10',
     ]) {
       expect(text).toContain(line);
@@ -46,6 +48,7 @@ describe("metrics", () => {
       'workqueue_unfinished_work_seconds{name="backup",controller="backup"} 0',
       'workqueue_longest_running_processor_seconds{name="backup",controller="backup"} 0',
       'controller_runtime_reconcile_errors_total{controller="backup"} 0',
+      'controller_runtime_reconcile_panics_total{controller="backup"} 0',
     ]) {
       expect(text).toContain(line);
     }
