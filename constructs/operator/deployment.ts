@@ -49,6 +49,7 @@ function managerContainer(options: CompiledOperatorOptions): k8s.Container {
       "--secret-name=cnpg-controller-manager-config",
       `--webhook-port=${ports.operatorWebhook}`,
       `--log-level=${options.logLevel}`,
+      ...(options.profiler ? ["--pprof-server"] : []),
     ],
     env: [
       { name: "OPERATOR_IMAGE_NAME", value: options.image },

@@ -27,6 +27,8 @@ export interface OperatorOptions {
   readonly logLevel?: string;
   /** Clusters that are reconciled side by side. @default 10 */
   readonly maxConcurrentReconciles?: number;
+  /** Serves profiles of the operator on port 6060 of its pod, to whoever reaches it. @default false */
+  readonly profiler?: boolean;
   /** Writes the webhook configurations. Without them the operator still checks each object before it acts. @default true */
   readonly webhooks?: boolean;
   /** Writes the custom resource definitions. @default true */
@@ -45,6 +47,7 @@ export interface CompiledOperatorOptions {
   readonly settings: Readonly<Record<string, string>>;
   readonly logLevel: string;
   readonly maxConcurrentReconciles: number;
+  readonly profiler: boolean;
   readonly webhooks: boolean;
   readonly crds: boolean;
   readonly security: Required<OperatorSecurity>;
@@ -69,6 +72,7 @@ export function compileOperatorOptions(options: OperatorOptions): CompiledOperat
     settings: options.settings ?? {},
     logLevel: options.logLevel ?? "info",
     maxConcurrentReconciles: concurrency,
+    profiler: options.profiler ?? false,
     webhooks: options.webhooks ?? true,
     crds: options.crds ?? true,
     security: {

@@ -5,6 +5,8 @@ export const ports = {
   metrics: 9187,
   localWeb: 8010,
   pprof: 6060,
+  /** The profiler of a plugin's sidecar, which shares the pod's network with the instance manager's. */
+  sidecarPprof: 6061,
   operatorWebhook: 9443,
   operatorMetrics: 8080,
 } as const;

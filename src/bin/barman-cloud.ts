@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { ports } from "../api/constants.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import { createLogger } from "../runtime/logger.ts";
 import { runUntilSignal } from "../runtime/shutdown.ts";
@@ -22,6 +23,11 @@ interface OperatorFlags extends LogFlags {
   clientCert?: string;
   serverAddress?: string;
   certificatesService?: string;
+}
+
+interface SidecarFlags extends LogFlags {
+  /** On without a word more, or with an address. */
+  pprofServer: boolean | string;
 }
 
 const levels: readonly LogLevel[] = ["error", "warning", "info", "debug", "trace"];
@@ -61,8 +67,9 @@ function addOperator(program: Command, done: (code: number) => void): void {
     .option("--metrics-bind-address <address>", "accepted for compatibility; there is no such server", "0")
     .option("--metrics-secure [value]", "accepted for compatibility")
     .option("--enable-http2 [value]", "accepted for compatibility")
+    .option("--debug [value]", "accepted for compatibility; --log-level says how much is told")
     .option("--health-probe-bind-address <address>", "address of /healthz and /readyz; 0 for none", ":8081")
-    .option("--leader-elect", "follow ObjectStores only as the elected leader", false)
+    .option("--leader-elect [value]", "follow ObjectStores only as the elected leader", isOn, false)
     .option("--plugin-path <folder>", "folder for a unix socket to listen on")
     .option("--server-address <address>", "TCP address to listen on")
     .option("--server-cert <file>", "the server's certificate")
@@ -73,6 +80,11 @@ function addOperator(program: Command, done: (code: number) => void): void {
       const logger = loggerFor(flags);
       done(await runUntilSignal((signal) => runOperator(flags, logger, signal), { logger }));
     });
+}
+
+/** A flag alone is on, as in Go's programs; written out it may be off too. */
+function isOn(value: string): boolean {
+  return !["false", "f", "0"].includes(value.toLowerCase());
 }
 
 async function runOperator(flags: OperatorFlags, logger: ReturnType<typeof loggerFor>, signal: AbortSignal) {
@@ -96,11 +108,22 @@ async function runOperator(flags: OperatorFlags, logger: ReturnType<typeof logge
 
 function addSidecar(program: Command, mode: "instance" | "restore", done: (code: number) => void): void {
   addCommonFlags(program.command(mode).description(`serve on the socket of ${mode === "instance" ? "a pod" : "a job"}`))
-    .option("--pprof-server", "accepted for compatibility; there is no such server", false)
-    .action(async (flags: LogFlags) => {
+    .option("--pprof-server [address]", "serve profiles of this process; on port 6061 of localhost unless told", false)
+    .action(async (flags: SidecarFlags) => {
       const logger = loggerFor(flags, process.env["POD_NAME"]);
-      done(await runUntilSignal((signal) => runSidecar(mode, flags, logger, signal), { logger }));
+      const run = (signal: AbortSignal) => profiled(flags, logger, () => runSidecar(mode, flags, logger, signal));
+      done(await runUntilSignal(run, { logger }));
     });
+}
+
+async function profiled(flags: SidecarFlags, logger: ReturnType<typeof loggerFor>, work: () => Promise<void>) {
+  const { pprofServer } = flags;
+  const isAddress = typeof pprofServer === "string" && pprofServer.includes(":");
+  if (!pprofServer || (typeof pprofServer === "string" && !isAddress && !isOn(pprofServer))) return work();
+  const { withProfiler } = await import("../runtime/profiler.ts");
+  const port = Number(process.env["CNPG_TS_PPROF_PORT"] || ports.sidecarPprof);
+  const address = isAddress ? (parseAddress(pprofServer) ?? {}) : { host: "127.0.0.1" };
+  return withProfiler({ host: "0.0.0.0", port, ...address, clock: systemClock, logger }, work);
 }
 
 async function runSidecar(

@@ -103,7 +103,7 @@ function addInstance(program: Command): void {
     });
   addRestoreSnapshot(instance);
   addInstanceFlags(instance.command("run").description("run the instance"))
-    .option("--pprof-server", "accepted for compatibility")
+    .option("--pprof-server", "serve profiles of this process on port 6060 of localhost")
     .option("--status-port-tls", "serve the status port over TLS")
     .option("--metrics-port-tls", "serve the metrics port over TLS")
     .action(async (flags: Flags) => {

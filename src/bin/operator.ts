@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { ports } from "../api/constants.ts";
 import { type KubeConnection, loadInClusterConnection } from "../kube/connection.ts";
 import { createKubeApi } from "../kube/create-kube-api.ts";
 import { loadKubeconfigConnection } from "../kube/kubeconfig.ts";
@@ -39,7 +40,7 @@ const command = new Command("controller")
   .option("--config-map-name <name>", "ConfigMap with settings in the operator's namespace", "")
   .option("--secret-name <name>", "Secret with settings in the operator's namespace", "")
   .option("--webhook-port <port>", "port of the webhooks and of /readyz", "9443")
-  .option("--pprof-server", "accepted for compatibility; there is no such server", false)
+  .option("--pprof-server", "serve profiles of this process on port 6060", false)
   .option("--max-concurrent-reconciles <count>", "clusters worked on at the same time", "10")
   .option("--log-level <level>", "error, warning, info, debug or trace", "info")
   .option("--log-destination <file>", "file to append the log to instead of standard error", "")
@@ -83,23 +84,28 @@ async function runProgram(signal: AbortSignal): Promise<void> {
   const api = createKubeApi(connection, { userAgent: "cloudnative-pg", counts });
   try {
     const failpoint = parseFailpoint(process.env["CNPG_TS_FAILPOINT"], (code) => process.exit(code));
-    await runOperator(
-      {
-        flags,
-        api,
-        requestCounts: counts.list,
-        exec: lazyPodExec(connection),
-        clock: systemClock,
-        random: systemRandom,
-        logger,
-        env: process.env,
-        failpoint,
-      },
-      signal,
-    );
+    const options = {
+      flags,
+      api,
+      requestCounts: counts.list,
+      exec: lazyPodExec(connection),
+      clock: systemClock,
+      random: systemRandom,
+      logger,
+      env: process.env,
+      failpoint,
+    };
+    await profiled(() => runOperator(options, signal));
   } finally {
     await api.close();
   }
+}
+
+async function profiled(work: () => Promise<void>): Promise<void> {
+  if (!parsed.pprofServer) return work();
+  const { withProfiler } = await import("../runtime/profiler.ts");
+  const port = Number(process.env["CNPG_TS_PPROF_PORT"] || ports.pprof);
+  return withProfiler({ port, clock: systemClock, logger }, work);
 }
 
 /** WebSockets take megabytes, and most operators seldom start a backup. */

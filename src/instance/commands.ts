@@ -1,6 +1,7 @@
 import type { PostmasterHost } from "../ports/postmaster-host.ts";
 import { DirectHost } from "../process/direct-host.ts";
 import { openLauncherChannel } from "../process/launcher-channel.ts";
+import { systemClock } from "../runtime/system-clock.ts";
 import type { InitOptions } from "./bootstrap/init.ts";
 import type { SnapshotOptions } from "./bootstrap/restore-snapshot.ts";
 import { createInstanceContext, waitForCluster } from "./connect.ts";
@@ -26,7 +27,12 @@ export async function runCommand(flags: InstanceFlags & LogFlags): Promise<void>
   const settings = compileInstanceSettings(flags, process.env);
   const output = createLogOutput(flags, settings.podName);
   const { runInstance } = await import("./run.ts");
-  await runInstance(settings, openHost(settings, output), output);
+  const run = () => runInstance(settings, openHost(settings, output), output);
+  if (settings.pprofPort === undefined) return run();
+  const { withProfiler } = await import("../runtime/profiler.ts");
+  const logger = output.logger.child({ logger: "pprof" });
+  // The original listens on all interfaces, where anyone in the cluster can slow an instance down.
+  await withProfiler({ host: "127.0.0.1", port: settings.pprofPort, clock: systemClock, logger }, run);
 }
 
 /** Runs a bootstrap job: its PostgreSQL logs through the same pipes as an instance's. */

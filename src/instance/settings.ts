@@ -19,6 +19,8 @@ export interface InstanceSettings {
   statusPort: number;
   localPort: number;
   metricsPort: number;
+  /** Port of the profiler; `undefined` when there is to be none. */
+  pprofPort: number | undefined;
   /** Host and port of the primary when they are not `<cluster>-rw` and 5432. */
   primaryHost: string;
   primaryPort: number;
@@ -39,6 +41,7 @@ export interface InstanceFlags {
   pgData?: string;
   pgWal?: string;
   parentNode?: string;
+  pprofServer?: boolean;
   statusPortTls?: boolean;
   metricsPortTls?: boolean;
 }
@@ -76,6 +79,7 @@ export function compileInstanceSettings(
     statusPort: portOf(environment["CNPG_TS_STATUS_PORT"], ports.status),
     localPort: portOf(environment["CNPG_TS_LOCAL_PORT"], ports.localWeb),
     metricsPort: portOf(environment["CNPG_TS_METRICS_PORT"], ports.metrics),
+    pprofPort: flags.pprofServer ? portOf(environment["CNPG_TS_PPROF_PORT"], ports.pprof) : undefined,
     primaryHost: environment["CNPG_TS_PRIMARY_HOST"] || `${clusterName}-rw`,
     primaryPort: portOf(environment["CNPG_TS_PRIMARY_PORT"], ports.postgres),
     statusTls: flags.statusPortTls ?? false,

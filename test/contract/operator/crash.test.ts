@@ -26,7 +26,10 @@ afterAll(async () => {
  */
 async function crashUntil(name: string, isDone: (cluster: Cluster) => boolean): Promise<number> {
   for (let count = 1; count <= 150; count += 1) {
-    const operator = await program.start(scene.namespace, { CNPG_TS_FAILPOINT: `anyWrite:${2 + (count % 2)}` });
+    const operator = await program.start({
+      namespace: scene.namespace,
+      env: { CNPG_TS_FAILPOINT: `anyWrite:${2 + (count % 2)}` },
+    });
     const over = new AbortController();
     const outcome = await Promise.race([operator.ended, settled(name, isDone, over.signal)]);
     over.abort();

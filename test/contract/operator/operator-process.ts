@@ -8,14 +8,20 @@ import type { World } from "./world.ts";
 
 /** The operator as it is shipped: one bundle, run by node. */
 export interface OperatorProgram {
-  /** As an administrator, unless another kubeconfig is given; on a free port, unless one is given for the webhooks. */
-  start(
-    namespace: string,
-    env?: Record<string, string>,
-    kubeconfig?: string,
-    webhookPort?: number,
-  ): Promise<OperatorProcess>;
+  start(options: StartOptions): Promise<OperatorProcess>;
   remove(): void;
+}
+
+export interface StartOptions {
+  /** Namespace to watch. @default all */
+  namespace?: string;
+  env?: Record<string, string>;
+  /** @default an administrator's */
+  kubeconfig?: string;
+  /** @default a free one */
+  webhookPort?: number;
+  /** Flags beside the usual ones. */
+  flags?: readonly string[];
 }
 
 export interface OperatorProcess {
@@ -37,8 +43,8 @@ export async function buildOperatorProgram(world: World): Promise<OperatorProgra
   const file = join(folder, "operator.cjs");
   writeFileSync(file, await bundleProgram(programs["operator.cjs"]));
   return {
-    async start(namespace, env = {}, kubeconfig = world.controlPlane.kubeconfig, givenPort = undefined) {
-      const [webhookPort, metricsPort] = [givenPort ?? (await choosePort()), await choosePort()];
+    async start({ namespace = "", env = {}, kubeconfig = world.controlPlane.kubeconfig, flags = [], ...given }) {
+      const [webhookPort, metricsPort] = [given.webhookPort ?? (await choosePort()), await choosePort()];
       const child = spawn(
         process.execPath,
         [
@@ -50,6 +56,7 @@ export async function buildOperatorProgram(world: World): Promise<OperatorProgra
           `--metrics-bind-address=127.0.0.1:${metricsPort}`,
           "--leader-elect",
           "--log-level=debug",
+          ...flags,
         ],
         {
           stdio: ["ignore", "ignore", "pipe"],

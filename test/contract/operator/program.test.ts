@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { choosePort } from "../../../local/process/free-port.ts";
 import { waitFor } from "../../../local/process/wait.ts";
 import { resources } from "../../../src/kube/resources.ts";
+import { holdProfiler, takeBusyProfile, takeHeapProfile } from "../../support/profiles.ts";
 import { type Installation, installOperator } from "./least-privilege.ts";
 import { buildOperatorProgram, type OperatorProcess, type OperatorProgram } from "./operator-process.ts";
 import { installPodMonitors } from "./pod-monitor-crd.ts";
@@ -34,7 +36,10 @@ afterAll(async () => {
 });
 
 function startProgram(): Promise<OperatorProcess> {
-  return program.start("", { OPERATOR_NAMESPACE: installation.namespace }, installation.kubeconfig);
+  return program.start({
+    env: { OPERATOR_NAMESPACE: installation.namespace },
+    kubeconfig: installation.kubeconfig,
+  });
 }
 
 function ready(port: number): Promise<number> {
@@ -145,6 +150,7 @@ const metricNames = [
   "workqueue_unfinished_work_seconds",
   "workqueue_longest_running_processor_seconds",
   "controller_runtime_terminal_reconcile_errors_total",
+  "controller_runtime_reconcile_panics_total",
   "controller_runtime_webhook_requests_total",
   "controller_runtime_webhook_requests_in_flight",
   "controller_runtime_webhook_latency_seconds",
@@ -152,6 +158,10 @@ const metricNames = [
   "certwatcher_read_certificate_errors_total",
   "process_cpu_seconds_total",
   "process_resident_memory_bytes",
+  "nodejs_eventloop_lag_seconds",
+  "nodejs_heap_size_used_bytes",
+  "nodejs_heap_size_total_bytes",
+  "nodejs_active_resources_total",
 ];
 
 describe("the program", () => {
@@ -278,5 +288,27 @@ describe("the program", () => {
   it("ends by itself on SIGTERM", async () => {
     await operator.stop();
     expect(await operator.ended).toBe(0);
+  });
+
+  it("gives profiles of itself when it is told to, and ends without waiting for one", async () => {
+    const port = await choosePort();
+    operator = await program.start({
+      namespace: "none",
+      env: { OPERATOR_NAMESPACE: installation.namespace, CNPG_TS_PPROF_PORT: String(port) },
+      kubeconfig: installation.kubeconfig,
+      flags: ["--pprof-server"],
+    });
+    await waitFor("the operator is ready", async () => (await ready(operator.webhookPort)) === 200, {
+      timeoutMs: 60_000,
+    });
+    const cpu = await takeBusyProfile(port, 1);
+    expect(cpu.totals["cpu/nanoseconds"]).toBeGreaterThan(0);
+    expect(cpu.functions.some((it) => it.endsWith("operator.cjs"))).toBe(true);
+    expect((await takeHeapProfile(port)).totals["inuse_space/bytes"]).toBeGreaterThan(100_000);
+    const held = holdProfiler(port, new AbortController().signal);
+    await expect.poll(held.ask, { timeout: 30_000 }).toBe(409);
+    await operator.stop();
+    expect(await operator.ended).toBe(0);
+    await held.ended;
   });
 });

@@ -57,7 +57,8 @@ test("the operator mode serves as a program, elects a leader, tells its health, 
       `--kubeconfig=${world.controlPlane.kubeconfig}`,
       `--plugin-path=${folder}`,
       `--health-probe-bind-address=127.0.0.1:${healthPort}`,
-      "--leader-elect",
+      "--leader-elect=true",
+      "--debug",
       "--metrics-bind-address=0",
       "--log-level=debug",
     ],
@@ -100,7 +101,8 @@ test("each mode says which settings it lacks", async () => {
     log: expect.stringContaining("SIDECAR_IMAGE is not set"),
   });
   const kubeconfig = `--kubeconfig=${world.controlPlane.kubeconfig}`;
-  expect(await complaint("instance", kubeconfig)).toMatchObject({
+  // As an ObjectStore's additionalContainerArgs may have it.
+  expect(await complaint("instance", kubeconfig, "--pprof-server=0.0.0.0:6061")).toMatchObject({
     code: 1,
     log: expect.stringContaining("instance needs NAMESPACE, CLUSTER_NAME, POD_NAME, SPOOL_DIRECTORY"),
   });

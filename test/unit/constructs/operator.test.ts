@@ -45,6 +45,12 @@ describe("Operator", () => {
     );
   });
 
+  test("serves profiles only when it is asked to", () => {
+    const args = (options: OperatorOptions) => podSpec(synth(options)).containers[0]?.args;
+    expect(args({})).not.toContain("--pprof-server");
+    expect(args({ profiler: true })).toContain("--pprof-server");
+  });
+
   test("carries the eleven definitions, or none when they are installed apart", () => {
     const count = (options: OperatorOptions) =>
       synth(options).filter(({ kind }) => kind === "CustomResourceDefinition").length;
