@@ -2,6 +2,7 @@ import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { patchStatus } from "../../kube/patch-status.ts";
+import { resources } from "../../kube/resources.ts";
 import { createStore, type RunnableStore } from "../../kube/store.ts";
 import { planDeclarative } from "../../plan/instance/declarative.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
@@ -52,7 +53,7 @@ export class DeclaredObjects {
   async #acts({ status }: Cluster): Promise<boolean> {
     const { data, settings, state } = this.#context;
     const settled = status?.currentPrimary === settings.podName && status.targetPrimary === settings.podName;
-    if (!settled || state.fenced) return false;
+    if (!settled || state.fenced || state.stopping) return false;
     const role = await data.role().catch(() => undefined);
     return role === "primary" || (role === "standby" && isReplicaCluster(state.cluster as Cluster));
   }
@@ -172,6 +173,11 @@ export class DeclaredObjects {
         });
         return restMs;
       case "apply": {
+        if (!finalizers.includes(kind.finalizer) && !(await this.#isClusterThere(cluster, signal))) {
+          const told = { kind: kind.type.kind, name: key.name };
+          this.#context.logger.info("A declared object is left alone, as its Cluster is gone", told);
+          return restMs;
+        }
         await this.#setFinalizers(
           kind,
           key,
@@ -189,6 +195,18 @@ export class DeclaredObjects {
         await report({ ...result.status, ...outcome });
         return result.retryAfterMs ?? restMs;
       }
+    }
+  }
+
+  /** With the Cluster goes who would take a finalizer away again, and the object, and its namespace, could never be removed. */
+  async #isClusterThere({ metadata }: Cluster, signal: AbortSignal): Promise<boolean> {
+    const key = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
+    try {
+      const live = await this.#context.kube.get(resources.clusters, key, { signal });
+      return live.metadata.uid === metadata.uid && live.metadata.deletionTimestamp === undefined;
+    } catch (error) {
+      if (isKubeError(error, "notFound")) return false;
+      throw error;
     }
   }
 

@@ -189,3 +189,16 @@ test("a DatabaseRole is made, follows its password Secret, yields to the cluster
     limitMs,
   );
 });
+
+test("an object that was released with its Cluster is not held again by an instance that still runs", async () => {
+  const published = object("Publication", "left", { name: "left", dbname: "app", target: { allTables: true } });
+  await lab.apply(published);
+  await until("publication", async () => (await declared("publications", "left")).applied, limitMs);
+  await kubectl("delete", "clusters.postgresql.cnpg.io", "lab");
+  const status = JSON.stringify({ status: { applied: false, observedGeneration: 0 } });
+  await kubectl("patch", "publications", "left", "--subresource=status", "--type=merge", "-p", status);
+  const changed = JSON.stringify({ metadata: { finalizers: null }, spec: { parameters: { publish: "insert" } } });
+  await kubectl("patch", "publications", "left", "--type=merge", "-p", changed);
+  await until("word of it", async () => one.output.includes("left alone, as its Cluster is gone"), limitMs);
+  expect(await kubectl("get", "publications", "left", "-o", "jsonpath={.metadata.finalizers}")).toBe("");
+});
