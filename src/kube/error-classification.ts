@@ -6,7 +6,7 @@ export interface StatusBody {
   message?: string;
   reason?: string;
   code?: number;
-  details?: { name?: string; retryAfterSeconds?: number };
+  details?: { name?: string; retryAfterSeconds?: number; causes?: { reason?: string }[] };
 }
 
 /** Facts about the request that an answer belongs to. */
@@ -33,6 +33,7 @@ export function errorFromAnswer(
     status,
     // The server (or a proxy before it) may fail after the change reached etcd; 429 is refused before anything is done.
     outcomeUnknown: facts.write && status >= 500,
+    namespaceTerminating: parsed?.details?.causes?.some((it) => it.reason === "NamespaceTerminating") ?? false,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }

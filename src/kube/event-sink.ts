@@ -91,6 +91,8 @@ async function send(
         write.written = true;
         continue;
       }
+      // Nobody will read it, and the reason is no secret to whoever deletes the namespace.
+      if (isKubeError(error) && error.namespaceTerminating) return;
       if (!isKubeError(error, "unavailable") || last) {
         options.logger.warning("Event could not be written", { error, reason: write.reason, message: write.message });
         return;

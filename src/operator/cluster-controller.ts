@@ -19,7 +19,7 @@ import { releaseDeletedCluster } from "./deleted-cluster.ts";
 import { type ExecutorOptions, executeActions, targetOf } from "./execute.ts";
 import { type ClusterObserver, matchAnswers } from "./observe.ts";
 import type { ClusterPlugins } from "./plugins/without-plugins.ts";
-import { NotOwnedError } from "./refusal.ts";
+import { isRefusal, NotOwnedError } from "./refusal.ts";
 import type { DemotedPrimary } from "./replica-transition.ts";
 
 export interface ClusterReconcilerOptions extends ExecutorOptions {
@@ -58,7 +58,7 @@ export function createClusterReconciler(options: ClusterReconcilerOptions): Clus
         return await reportPluginFailure(options, admitted, pluginFailure, signal);
       }
       // What is in the way is for a person to remove or to allow: another's object, a quota, a field of a template.
-      if (error instanceof NotOwnedError || isKubeError(error, "invalid", "forbidden")) {
+      if (isRefusal(error)) {
         logger.error("An object of the cluster could not be written", { error });
         const event = error instanceof NotOwnedError ? "ObjectConflict" : "ObjectRefused";
         await reportConflict(options, admitted, error.message, event, signal);

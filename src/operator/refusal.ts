@@ -1,15 +1,19 @@
 import type { ClusterAction } from "../plan/cluster/actions.ts";
 import type { ClusterStatus } from "../plan/cluster/conditions.ts";
-import { isKubeError } from "../ports/kube-api.ts";
+import { isKubeError, type KubeError } from "../ports/kube-api.ts";
 
 /** An object of the name that is to be created belongs to somebody else. */
 export class NotOwnedError extends Error {
   override readonly name = "NotOwnedError";
 }
 
-/** Whether repeating the same write would meet the same answer. */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof NotOwnedError || isKubeError(error, "invalid", "forbidden");
+/**
+ * Whether repeating the same write would meet the same answer until a person does something about it. What is refused because
+ * its namespace is being deleted is none of that: there is nothing to do about it.
+ */
+export function isRefusal(error: unknown): error is NotOwnedError | KubeError {
+  if (error instanceof NotOwnedError) return true;
+  return isKubeError(error, "invalid", "forbidden") && !error.namespaceTerminating;
 }
 
 /** Kinds around the instances: that one of them cannot be written is no reason not to write the others. */

@@ -86,16 +86,26 @@ export class KubeError extends Error {
   /** True when the request may have been carried out although no answer came. */
   readonly outcomeUnknown: boolean;
   readonly retryAfterMs: number | undefined;
+  /** True when the namespace is being deleted, which nothing can stop: nothing will be made in it any more. */
+  readonly namespaceTerminating: boolean;
 
   constructor(
     message: string,
-    fields: { kind: KubeErrorKind; status: number; outcomeUnknown?: boolean; retryAfterMs?: number; cause?: unknown },
+    fields: {
+      kind: KubeErrorKind;
+      status: number;
+      outcomeUnknown?: boolean;
+      retryAfterMs?: number;
+      namespaceTerminating?: boolean;
+      cause?: unknown;
+    },
   ) {
     super(message, { cause: fields.cause });
     this.kind = fields.kind;
     this.status = fields.status;
     this.outcomeUnknown = fields.outcomeUnknown ?? false;
     this.retryAfterMs = fields.retryAfterMs;
+    this.namespaceTerminating = fields.namespaceTerminating ?? false;
   }
 }
 

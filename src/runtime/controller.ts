@@ -55,7 +55,7 @@ export function createController(options: ControllerOptions): Runnable {
     name: options.name,
     async run(signal) {
       const logger = options.logger.child({ controller: options.name });
-      const state = { active: 0, passes: 0 };
+      const state = { active: 0, passes: 0, ending: new Set<string>() };
       const workers = Array.from({ length: options.concurrency ?? 1 }, () => work(options, logger, state, signal));
       await Promise.all(workers);
       options.queue.close();
@@ -66,6 +66,8 @@ export function createController(options: ControllerOptions): Runnable {
 interface WorkerState {
   active: number;
   passes: number;
+  /** Keys in namespaces that are being deleted; told once. */
+  readonly ending: Set<string>;
 }
 
 async function work(options: ControllerOptions, logger: Logger, state: WorkerState, signal: AbortSignal) {
@@ -74,7 +76,7 @@ async function work(options: ControllerOptions, logger: Logger, state: WorkerSta
     if (key === undefined) return;
     options.metrics?.active(++state.active);
     try {
-      await pass(options, logger, key, `${options.name}-${++state.passes}`, signal);
+      await pass(options, logger, key, state, signal);
     } finally {
       options.metrics?.active(--state.active);
       options.queue.done(key);
@@ -82,8 +84,9 @@ async function work(options: ControllerOptions, logger: Logger, state: WorkerSta
   }
 }
 
-async function pass(options: ControllerOptions, parent: Logger, key: string, reconcileId: string, signal: AbortSignal) {
+async function pass(options: ControllerOptions, parent: Logger, key: string, state: WorkerState, signal: AbortSignal) {
   const { queue, clock } = options;
+  const reconcileId = `${options.name}-${++state.passes}`;
   const logger = parent.child({ ...keyFields(key), reconcileID: reconcileId });
   const started = clock.monotonicMs();
   const finished = new AbortController();
@@ -93,9 +96,11 @@ async function pass(options: ControllerOptions, parent: Logger, key: string, rec
   const outcome = classify(result);
   options.metrics?.reconciled(outcome, clock.monotonicMs() - started);
   if (result.failed && isProgramFault(result.error)) options.metrics?.panicked();
+  if (!result.failed) state.ending.delete(key);
   switch (outcome) {
     case "success":
       queue.forget(key);
+      if (result.failed) tellEnding(state, key, logger);
       return;
     case "requeue_after":
       queue.forget(key);
@@ -131,7 +136,15 @@ async function settle(operation: () => ReturnType<ControllerOptions["reconcile"]
   }
 }
 
+/** What remains in a namespace goes by itself; each removal starts another pass, which has nothing new to say. */
+function tellEnding({ ending }: WorkerState, key: string, logger: Logger): void {
+  if (ending.has(key)) return;
+  ending.add(key);
+  logger.info("The namespace is being deleted: waiting until the object is gone");
+}
+
 function classify(result: Settled): ReconcileOutcome {
+  if (isKubeError(result.error) && result.error.namespaceTerminating) return "success";
   if (result.failed) return result.error instanceof TerminalError ? "terminal_error" : "error";
   return result.value?.requeueAfterMs === undefined ? "success" : "requeue_after";
 }

@@ -4,7 +4,16 @@ import { resources } from "../../../src/kube/resources.ts";
 import { createStore } from "../../../src/kube/store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { captureLogs } from "../../support/log-capture.ts";
-import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
+import {
+  closeStage,
+  endedPasses,
+  openScene,
+  openStage,
+  type RunningOperator,
+  type Scene,
+  startOperator,
+  type World,
+} from "./world.ts";
 
 let world: World;
 let scene: Scene;
@@ -308,6 +317,36 @@ describe("bad input", () => {
     expect(cluster.status?.phaseReason).toContain("taken-rw");
     await world.api.delete(resources.services, { namespace: scene.namespace, name: "taken-rw" });
     await scene.waitHealthy("taken", 1);
+  });
+});
+
+describe("a namespace that is being deleted", () => {
+  it("is left alone: the cluster waits for its end without an error, and tells it once", async () => {
+    const ending = await openScene(world);
+    const watcher = startOperator(world, ending.namespace);
+    const { namespace } = ending;
+    await ending.create("d", { instances: 1 });
+    const before = await ending.waitHealthy("d", 1);
+    await world.api.delete(resources.namespaces, { name: namespace });
+    await world.api.delete(resources.services, { namespace, name: "d-rw" });
+    const { records } = watcher.logs;
+    const attempts = () => records.filter(({ fields }) => fields["object"] === "d-rw").length;
+    const told = () => records.filter(({ message }) => message.startsWith("The namespace is being deleted"));
+    await expect.poll(told, { timeout: 20_000 }).toHaveLength(1);
+    for (const time of ["1", "2"]) {
+      const made = attempts();
+      await ending.annotate("d", { "cnpg.io/reloadedAt": time });
+      await expect.poll(attempts, { timeout: 20_000 }).toBeGreaterThan(made);
+    }
+    const { status } = await ending.cluster("d");
+    expect([status?.phase, status?.phaseReason]).toEqual([before.status?.phase, before.status?.phaseReason]);
+    await world.api.delete(resources.clusters, { namespace, name: "d" });
+    await expect.poll(() => ending.find(resources.clusters, "d"), { timeout: 20_000 }).toBeUndefined();
+    await watcher.stop();
+    await ending.stop();
+    expect(told()).toHaveLength(1);
+    expect(records.filter(({ level }) => level === "error" || level === "warning")).toEqual([]);
+    expect((await ending.events()).map((it) => it.reason)).not.toContain("ObjectRefused");
   });
 });
 

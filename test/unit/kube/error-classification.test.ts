@@ -34,6 +34,15 @@ describe("errorFromAnswer", () => {
     expect(error.message).toContain("get pods ns/a");
   });
 
+  it("tells a namespace that is being deleted from what somebody may still allow", () => {
+    const causes = [{ reason: "NamespaceTerminating", field: "metadata.namespace" }];
+    const refused = (details: object) => errorFromAnswer(write, 403, status("Forbidden", details)).namespaceTerminating;
+    expect(refused({ name: "a", kind: "pods", causes })).toBe(true);
+    expect(refused({ causes: [{ reason: "FieldValueInvalid" }] })).toBe(false);
+    expect(refused({})).toBe(false);
+    expect(errorFromAnswer(write, 403, "NamespaceTerminating").namespaceTerminating).toBe(false);
+  });
+
   it("leaves the outcome of a write open only when the server may have carried it out", () => {
     expect(errorFromAnswer(write, 500, "").outcomeUnknown).toBe(true);
     expect(errorFromAnswer(write, 504, "").outcomeUnknown).toBe(true);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createEventSink } from "../../../src/kube/event-sink.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import type { EventTarget } from "../../../src/ports/event-sink.ts";
+import { KubeError } from "../../../src/ports/kube-api.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeKubeApi, fault } from "../../support/fake-kube-api.ts";
 import { captureLogs } from "../../support/log-capture.ts";
@@ -135,6 +136,16 @@ describe("event sink", () => {
     sink.record(target, { ...event, message: "other" });
     await clock.advance(120_000);
     expect(logs.messages("warning")).toEqual(["Event could not be written", "Event could not be written"]);
+    expect(events()).toEqual([]);
+  });
+
+  it("gives up without a word where the namespace is being deleted", async () => {
+    const { api, logs, sink, events } = aSink();
+    const error = new KubeError("no", { kind: "forbidden", status: 403, namespaceTerminating: true });
+    api.intercept(() => ({ error }));
+    sink.record(target, event);
+    await sink.flush();
+    expect(logs.records).toEqual([]);
     expect(events()).toEqual([]);
   });
 

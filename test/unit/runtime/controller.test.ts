@@ -103,6 +103,36 @@ describe("controller", () => {
     await setup.running;
   });
 
+  it("waits for the end of an object whose namespace is being deleted, and says so once", async () => {
+    const outcomes: ReconcileOutcome[] = [];
+    let isEnding = true;
+    let passes = 0;
+    const setup = aController(
+      async () => {
+        passes++;
+        const fields = { kind: "forbidden", status: 403, namespaceTerminating: true } as const;
+        if (isEnding) throw new KubeError("create services ns/one: 403", fields);
+      },
+      { metrics: { ...noMetrics, reconciled: (outcome) => outcomes.push(outcome) } },
+    );
+    setup.queue.add("ns/one");
+    await setup.clock.advance(600_000);
+    expect(passes).toBe(1);
+    setup.queue.add("ns/one");
+    await setup.clock.advance(1_000);
+    expect(setup.logs.messages()).toEqual(["The namespace is being deleted: waiting until the object is gone"]);
+    // Gone, and made anew in another namespace of that name, which is deleted as well.
+    for (const ending of [false, true]) {
+      isEnding = ending;
+      setup.queue.add("ns/one");
+      await setup.clock.advance(1_000);
+    }
+    expect(setup.logs.messages()).toHaveLength(2);
+    expect(outcomes).toEqual(["success", "success", "success", "success"]);
+    setup.stop.abort();
+    await setup.running;
+  });
+
   it("works on several keys side by side but on one key only once", async () => {
     let active = 0;
     let most = 0;
