@@ -97,6 +97,26 @@ describe("volumes", () => {
     await scene.waitStatus("g", "no such volume", (it) => it.resizingPVC === undefined);
   });
 
+  it("have the attributes class of their template, and follow it while they are in use", async () => {
+    const classOf = async (name: string) => (await volume(name))?.spec?.volumeAttributesClassName;
+    const withClass = (name: string) => ({ size: "1Gi", pvcTemplate: { volumeAttributesClassName: name } });
+    await scene.create("a", { instances: 2, storage: withClass("silver"), walStorage: { size: "1Gi" } });
+    await scene.waitHealthy("a", 2);
+    const names = ["a-1", "a-2", "a-1-wal", "a-2-wal"];
+    expect(await Promise.all(names.map(classOf))).toEqual(["silver", "silver", undefined, undefined]);
+    await scene.patchSpec("a", { storage: withClass("gold"), walStorage: withClass("bronze") });
+    for (const [name, expected] of [
+      ["a-2", "gold"],
+      ["a-2-wal", "bronze"],
+    ] as const) {
+      await expect.poll(() => classOf(name), soon).toBe(expected);
+    }
+    await scene.waitHealthy("a", 2);
+    await scene.patchSpec("a", { storage: { pvcTemplate: null } });
+    await lookTwice("a");
+    expect(await Promise.all(names.map(classOf))).toEqual(["gold", "gold", "bronze", "bronze"]);
+  });
+
   it("of a tablespace that was dropped go with the instance", async () => {
     await scene.patchSpec("g", { tablespaces: null });
     await scene.waitHealthy("g", 2);

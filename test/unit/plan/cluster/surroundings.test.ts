@@ -264,6 +264,54 @@ describe("volumes", () => {
     expect(stepsWith(keep, { storage: { size: "2Gi", resizeInUseVolumes: false } })).toEqual([]);
   });
 
+  describe("follow the attributes class of their own template", () => {
+    const storage = (volumeAttributesClassName?: string) => ({
+      size: "1Gi",
+      pvcTemplate: { ...(volumeAttributesClassName === undefined ? {} : { volumeAttributesClassName }) },
+    });
+    /** Three instances whose volumes have the class `gold`. */
+    const golden = ({ volumes }: ObservedCluster) => ({
+      volumes: volumes.map((it) => ({ ...it, spec: { ...it.spec, volumeAttributesClassName: "gold" } })),
+    });
+    const unbound = ({ volumes }: ObservedCluster) => ({
+      volumes: volumes.map((it) => ({ ...it, status: { phase: "Pending" as const } })),
+    });
+    const patched = [1, 2, 3].map((it) => `patchPersistentVolumeClaim c-${it}`);
+
+    it.each<[string, (it: ObservedCluster) => Partial<ObservedCluster>, Partial<Cluster["spec"]>, string[]]>([
+      ["when it is new", keep, { storage: storage("silver") }, patched],
+      ["when it is another one", golden, { storage: storage("silver") }, patched],
+      ["not when they have it", golden, { storage: storage("gold") }, []],
+      ["not before they are bound", unbound, { storage: storage("silver") }, []],
+      ["not to none", golden, { storage: storage() }, []],
+      ["not to an empty one", golden, { storage: storage("") }, []],
+      ["not when there is no template", golden, { storage: { size: "1Gi" } }, []],
+      ["also where they must not grow", keep, { storage: { ...storage("x"), resizeInUseVolumes: false } }, patched],
+    ])("%s", (_, volumes, spec, expected) => {
+      expect(stepsWith(volumes, spec)).toEqual(expected);
+    });
+
+    it("apart from their size, which may be refused", () => {
+      const { cluster, observed } = aHealthyCluster();
+      const spec = { ...cluster.spec, storage: { ...storage("silver"), size: "2Gi" } };
+      const patches = plan({ ...cluster, spec }, { ...observed, ...golden(observed) }).actions.flatMap((it) =>
+        it.kind === "patch" && it.target.name === "c-1" ? [[it.patch, it.failureEvent, it.reason]] : [],
+      );
+      expect(patches).toEqual([
+        [
+          { spec: { resources: { requests: { storage: "2Gi" } } } },
+          "VolumeCannotGrow",
+          "volume c-1 is to grow from 1Gi to 2Gi",
+        ],
+        [
+          { spec: { volumeAttributesClassName: "silver" } },
+          "VolumeCannotBeModified",
+          "volume c-1 is to have the attributes of silver instead of gold",
+        ],
+      ]);
+    });
+  });
+
   it("that are new in the spec are added to the instances there are", () => {
     expect(stepsWith(keep, { walStorage: { size: "1Gi" } })).toEqual(
       [1, 2, 3].map((it) => `createPersistentVolumeClaim c-${it}-wal`),
