@@ -15,6 +15,8 @@ export type GuardVerdict =
 /** Applies the webhooks' rules to objects that came past them (reference: cluster controller §1.2, O3). */
 export interface AdmissionGuard {
   check(cluster: Cluster): GuardVerdict;
+  /** The Cluster with this UID is gone. */
+  forget(uid: string): void;
 }
 
 /** What admission has to know of the operator, for the guard and the webhooks alike. */
@@ -38,6 +40,7 @@ export function createAdmissionGuard(context: BuildContext): AdmissionGuard {
       else known.set(uid, { key, verdict });
       return verdict;
     },
+    forget: (uid) => void known.delete(uid),
   };
 }
 

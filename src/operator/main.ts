@@ -93,6 +93,9 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     leaseSilence,
   });
   const guard = createAdmissionGuard(facts.operator.context);
+  stores.clusters.subscribe(({ type, object }) => {
+    if (type === "deleted") guard.forget(object.metadata.uid ?? "");
+  });
   const queue = createWorkQueue({ name: "cluster", clock, metrics: metrics.forQueue("cluster") });
   const plugins = createPluginDirectory({
     api,

@@ -22,9 +22,12 @@ const observeLimitMs = 10_000;
 const verdicts = new WeakMap<PluginDirectory, SpecVerdicts>();
 
 function verdictsOf(directory: PluginDirectory): SpecVerdicts {
-  const known = verdicts.get(directory) ?? new SpecVerdicts();
-  verdicts.set(directory, known);
-  return known;
+  const known = verdicts.get(directory);
+  if (known) return known;
+  const made = new SpecVerdicts();
+  directory.onClusterGone((uid) => made.forget(uid));
+  verdicts.set(directory, made);
+  return made;
 }
 
 /** Borrows the plugins that the cluster enables, and tells those that left it. */

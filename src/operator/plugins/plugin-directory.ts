@@ -41,6 +41,8 @@ export interface PluginDirectory extends Runnable {
    * @default budgetMs 5000
    */
   load(names: readonly string[], options: { signal: AbortSignal; budgetMs?: number }): Promise<PluginSession>;
+  /** Calls with the UID of each Cluster that is gone, for as long as the directory is in use. */
+  onClusterGone(forget: (uid: string) => void): void;
 }
 
 /** A directory that is empty until it runs. */
@@ -143,6 +145,11 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
       // A socket may have come since; a folder is not worth a watch.
       if (names.some((name) => !target.names().includes(name))) await scan(target);
       return target.load(names, { signal, ...(budgetMs === undefined ? {} : { budgetMs }) });
+    },
+    onClusterGone(forget) {
+      stores.clusters.subscribe(({ type, object }) => {
+        if (type === "deleted") forget(object.metadata.uid ?? "");
+      });
     },
     async run(stop) {
       const fail = (error: unknown) => logger.error("A plugin's Service could not be handled", { error });

@@ -43,6 +43,12 @@ export class SpecVerdicts {
     this.#accepted.set(uid, key);
     return { kind: "accepted" };
   }
+
+  /** The Cluster with this UID is gone. */
+  forget(uid: string): void {
+    this.#accepted.delete(uid);
+    this.#made.delete(uid);
+  }
 }
 
 const reviewing: ReadonlySet<string> = new Set(["TYPE_MUTATE_CLUSTER", "TYPE_VALIDATE_CLUSTER_CREATE"]);

@@ -34,4 +34,16 @@ describe("the admission guard", () => {
     expect(it.check(bad).kind).toBe("rejected");
     expect(it.check(later).kind).toBe("admitted");
   });
+
+  it("keeps a verdict until the Cluster is gone", () => {
+    const it = guard();
+    const defaulted = it.check(aCluster({ storage: { size: "much" } }));
+    if (defaulted.kind !== "defaulted") throw new Error(`unexpected verdict ${defaulted.kind}`);
+    const verdict = it.check(defaulted.cluster);
+    it.forget("uid-of-another");
+    expect(it.check(defaulted.cluster)).toBe(verdict);
+    it.forget(defaulted.cluster.metadata.uid ?? "");
+    expect(it.check(defaulted.cluster)).not.toBe(verdict);
+    expect(it.check(defaulted.cluster)).toEqual(verdict);
+  });
 });
