@@ -2,6 +2,7 @@ import type { Cluster } from "../api/generated/cluster.ts";
 import { type Phase, phases } from "../api/phases.ts";
 import { createMergePatch } from "../build/merge-patch.ts";
 import { resources } from "../kube/resources.ts";
+import { keepWalStorage } from "../plan/cluster/kept-volumes.ts";
 import { withPhase } from "../plan/cluster/pass.ts";
 import { type ClusterPlan, planBeforeStatusCalls, planCluster } from "../plan/cluster/plan-cluster.ts";
 import {
@@ -117,7 +118,7 @@ async function runPass(
   const observed = {
     ...seen,
     ...(controlData ? { controlData } : {}),
-    plugins: await plugins.observe(latest, seen.pods, options.context),
+    plugins: await plugins.observe(keepWalStorage(latest, seen.volumes), seen.pods, options.context),
   };
   const plan = planCluster(latest, observed, new Date(now));
   for (const it of observed.instances) {

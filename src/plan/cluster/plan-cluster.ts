@@ -15,6 +15,7 @@ import { isAskedToHibernate, planHibernation } from "./hibernation.ts";
 import { planImage, reportMajorUpgrade } from "./image.ts";
 import { planFinishedJobs, planStuckJobs, waitForFailedJobs, waitForRunningJobs } from "./instance-jobs.ts";
 import { recordInstanceReport } from "./instance-report.ts";
+import { keepWalStorage, reportKeptWalStorage } from "./kept-volumes.ts";
 import { planManagerUpgrade } from "./manager-upgrade.ts";
 import { planMetadataRepair } from "./metadata.ts";
 import type { ObservedCluster, PolledInstance } from "./observed.ts";
@@ -58,7 +59,7 @@ export interface ClusterPlan {
  * It is short so that a new primary is reachable through its Service at once, however long the status calls take.
  */
 export function planBeforeStatusCalls(cluster: Cluster, observed: ObservedCluster, now: Date): ClusterPlan {
-  const pass = beginPass(cluster, observed, now);
+  const pass = beginPass(keepWalStorage(cluster, observed.volumes), observed, now);
   if (isDisabled(cluster)) return finish(pass, { because: "reconciliation is disabled by annotation" }, true);
   recomputeStatus(pass, volumesOf(pass));
   const wait = waitForPromotion(pass, primaryState(pass)) ?? waitForReplicaPromotion(pass);
@@ -73,7 +74,7 @@ export function planBeforeStatusCalls(cluster: Cluster, observed: ObservedCluste
 
 /** Decides everything that one pass does for a cluster; pure, so that the same facts give the same plan. */
 export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Date): ClusterPlan {
-  const pass = beginPass(cluster, observed, now);
+  const pass = beginPass(keepWalStorage(cluster, observed.volumes), observed, now);
   if (isDisabled(cluster)) return finish(pass, { because: "reconciliation is disabled by annotation" }, true);
   recomputeStatus(pass, volumesOf(pass));
   const designated = cluster.status?.currentPrimary;
@@ -94,7 +95,8 @@ export function planCluster(cluster: Cluster, observed: ObservedCluster, now: Da
     flushStatus(pass, wait.because);
     return finish(pass, wait, true);
   }
-  setPhase(pass, phases.healthy);
+  if (pass.cluster === cluster) setPhase(pass, phases.healthy);
+  else reportKeptWalStorage(pass);
   flushStatus(pass, "every instance is as the cluster asks for");
   const next = { requeueAfterMs: healthyLookMs, because: "the cluster is healthy" };
   return { ...finish(pass, next, true), settled: true };

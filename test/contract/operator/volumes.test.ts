@@ -164,6 +164,23 @@ describe("volumes", () => {
       expect(metadata.labels?.["cnpg.io/pvcRole"]).toBe("PG_WAL");
     }
   });
+
+  it("for WAL stay in use when a definition without them comes past the webhooks, which is told", async () => {
+    const uids = () =>
+      Promise.all(["n-1", "n-2"].map(async (it) => (await scene.find(resources.pods, it))?.metadata.uid));
+    const before = await uids();
+    await scene.patchSpec("n", { walStorage: null });
+    const { status } = await scene.waitStatus("n", "the phase", (it) => it.phase === "Invalid cluster definition");
+    expect(status?.phaseReason).toContain("spec.walStorage cannot be removed");
+    expect(status?.healthyPVC).toEqual(["n-1", "n-1-wal", "n-2", "n-2-wal"]);
+    // What is new has them as well.
+    await scene.patchSpec("n", { instances: 3 });
+    await scene.waitStatus("n", "a third instance", (it) => it.readyInstances === 3 && it.jobCount === 0);
+    expect(await volumeNames("n")).toContain("n-3-wal");
+    await scene.patchSpec("n", { walStorage: { size: "1Gi" } });
+    await scene.waitHealthy("n", 3);
+    expect(await uids()).toEqual(before);
+  });
 });
 
 describe("adoption", () => {
