@@ -42,7 +42,7 @@ describe("a definition that is held back", () => {
     expect(events).not.toContain("unfence");
     postmaster.pid = 7;
     set({ target: "c-2" });
-    await vi.waitFor(() => expect(events.join()).toContain("switchover"));
+    await until("stepDown switchover");
     expect(files()).toEqual(before);
   });
 

@@ -105,7 +105,7 @@ describe("Reconciler", () => {
     run();
     await asked;
     set({ target: "c-2" });
-    await until("terminate switchover 0");
+    await until("stepDown switchover");
   });
 
   test("the lease is kept while a promotion that was asked for is under way, and the server stops when it is not wanted", async () => {
