@@ -1,4 +1,5 @@
 import { resources } from "../kube/resources.ts";
+import { isKubeError } from "../ports/kube-api.ts";
 import type { SqlRawConnector } from "../ports/sql-session.ts";
 import { readRuntimeFacts } from "../runtime/runtime-facts.ts";
 import type { InstanceContext } from "./instance-context.ts";
@@ -50,27 +51,38 @@ export class QuerySources {
     ]);
     if (versions === this.#versions) return;
     const sources: QuerySource[] = [];
+    let complete = true;
     for (const reference of this.#references()) {
-      const yaml = await this.#read(reference, signal);
-      if (yaml !== undefined) sources.push({ name: `${reference.kind} ${reference.name}/${reference.key}`, yaml });
+      const name = `${reference.kind} ${reference.name}/${reference.key}`;
+      const read = await this.#read(reference, signal);
+      // Forbidden until the operator has named it in the Role, or unreadable while the API server is away: asked for again.
+      if (read === "unreadable") complete = false;
+      const yaml = read === "unreadable" ? this.#sources.find((it) => it.name === name)?.yaml : read?.yaml;
+      if (yaml !== undefined) sources.push({ name, yaml });
     }
     this.#sources = sources;
-    this.#versions = versions;
+    if (complete) this.#versions = versions;
   }
 
-  async #read(reference: Reference, signal: AbortSignal): Promise<string | undefined> {
+  async #read(
+    reference: Reference,
+    signal: AbortSignal,
+  ): Promise<{ yaml: string | undefined } | "unreadable" | undefined> {
     const { kube, settings, logger } = this.#context;
+    const source = { source: reference.name, key: reference.key };
     try {
       if (reference.kind === "Secret") {
         const read = await this.#secrets.read(reference.name, signal);
-        return read.kind === "found" ? secretText(read.secret, reference.key) : undefined;
+        if (read.kind === "found") return { yaml: secretText(read.secret, reference.key) };
+        logger.warning("Monitoring queries are left out", { ...source, reason: read.kind });
+        return read.kind === "missing" ? undefined : "unreadable";
       }
       const key = { namespace: settings.namespace, name: reference.name };
       const map = await kube.get(resources.configMaps, key, { timeoutMs: 5_000, signal });
-      return map.data?.[reference.key];
+      return { yaml: map.data?.[reference.key] };
     } catch (error) {
-      logger.warning("Monitoring queries are left out", { source: reference.name, key: reference.key, error });
-      return undefined;
+      logger.warning("Monitoring queries are left out", { ...source, error });
+      return isKubeError(error, "notFound") ? undefined : "unreadable";
     }
   }
 }
