@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { ports } from "../api/constants.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import { createLogger } from "../runtime/logger.ts";
+import { logProcessWarnings } from "../runtime/process-warnings.ts";
 import { runUntilSignal } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -43,13 +44,15 @@ function addCommonFlags(command: Command): Command {
 }
 
 function loggerFor(flags: LogFlags, pod?: string) {
-  return createLogger({
+  const logger = createLogger({
     level: levels.find((it) => it === flags.logLevel) ?? "info",
     fieldLevel: flags.logFieldLevel,
     fieldTimestamp: flags.logFieldTimestamp,
     ...(flags.logDestination ? { destination: flags.logDestination } : {}),
     ...(pod ? { pod } : {}),
   });
+  logProcessWarnings(logger);
+  return logger;
 }
 
 /** Imported when a command needs it: the probe, which runs each second while a pod starts, does not. */

@@ -10,6 +10,7 @@ import type { OperatorFlags } from "../operator/operator-options.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import type { PodExec } from "../ports/pod-exec.ts";
 import { createLogger } from "../runtime/logger.ts";
+import { logProcessWarnings } from "../runtime/process-warnings.ts";
 import { runUntilSignal } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -58,6 +59,7 @@ const logger = createLogger({
   fieldTimestamp: parsed.logFieldTimestamp,
   ...(parsed.logDestination ? { destination: parsed.logDestination } : {}),
 });
+logProcessWarnings(logger);
 
 const flags: OperatorFlags = {
   metricsAddress: parseAddress(parsed.metricsBindAddress),
