@@ -39,6 +39,10 @@ export class ApiServer {
   deletedLeases = 0;
   /** Called when the holder lists somebody for the first time. */
   onNewVoter: ((holder: string, voter: string) => void) | undefined;
+  /** Who sees what was, and until when; reads that must be live are not among these. */
+  readonly #stale = new Map<string, { until: number; cluster: SimCluster; lease: SimLease | undefined }>();
+  /** Whose writes of status may get lost, and until when. */
+  readonly #losing = new Map<string, number>();
   readonly #world: World;
   #version = 1;
 
@@ -50,9 +54,10 @@ export class ApiServer {
   }
 
   /** A request over the network: carried there, done, and answered; each way may fail without anybody being told. */
-  request<T>(from: string, work: () => ApiAnswer<T>, answer: (value: ApiAnswer<T>) => void): void {
+  request<T>(from: string, work: () => ApiAnswer<T> | undefined, answer: (value: ApiAnswer<T>) => void): void {
     this.#world.send(from, this.name, () => {
       const value = work();
+      if (value === undefined) return;
       this.#world.send(this.name, from, () => answer(value));
     });
   }
@@ -80,6 +85,40 @@ export class ApiServer {
   recreateLease(): void {
     this.#version += 1;
     this.lease = { ...emptyLease, version: this.#version, uid: this.#version };
+  }
+
+  /** From now on a reader's copy of everything stays as it is. */
+  holdCopyOf(reader: string, until: number): void {
+    this.#stale.set(reader, { until, cluster: this.cluster, lease: this.lease });
+  }
+
+  loseWritesOf(writer: string, until: number): void {
+    this.#losing.set(writer, until);
+  }
+
+  /** The Cluster as somebody sees it who is told of changes, and may not have been lately. */
+  clusterSeenBy(reader: string): SimCluster {
+    return this.#copyOf(reader)?.cluster ?? this.cluster;
+  }
+
+  leaseSeenBy(reader: string): SimLease | undefined {
+    const copy = this.#copyOf(reader);
+    return copy ? copy.lease : this.lease;
+  }
+
+  #copyOf(reader: string) {
+    const copy = this.#stale.get(reader);
+    return copy && this.#world.now < copy.until ? copy : undefined;
+  }
+
+  /** As `writeCluster`; `undefined` when the write or its answer is lost. */
+  writeStatus(writer: string, version: number | undefined, change: Partial<SimCluster>) {
+    const isLosing = this.#world.now < (this.#losing.get(writer) ?? Number.NEGATIVE_INFINITY);
+    if (!isLosing || this.#world.chance(0.4)) return this.writeCluster(version, change);
+    const arrives = this.#world.chance(0.5);
+    this.#world.note(() => `${writer}: its write of the status ${arrives ? "is not answered" : "is lost"}`);
+    if (arrives) this.writeCluster(version, change);
+    return undefined;
   }
 
   writeCluster(version: number | undefined, change: Partial<SimCluster>): ApiAnswer<SimCluster> {

@@ -1,5 +1,7 @@
 import type { ApiServer } from "./api-server.ts";
+import { lineClass } from "./fault-classes.ts";
 import type { Manager } from "./manager.ts";
+import { toleratedFreezeMs } from "./postgres.ts";
 import type { World } from "./world.ts";
 
 export interface FaultTargets {
@@ -15,7 +17,10 @@ type Fault = (targets: FaultTargets, until: number) => void;
 function cutFor(world: World, until: number, a: string, bs: readonly string[], what: string): void {
   if (world.now >= until) return;
   const lines = bs.filter((b) => b !== a);
-  for (const b of lines) world.cut(a, b);
+  for (const b of lines) {
+    world.cut(a, b);
+    world.count(lineClass(a, b));
+  }
   const end = Math.min(until, world.now + world.between(500, 35_000));
   world.note(() => `FAULT ${what}: ${a} cut off from ${lines.join(", ")} for ${Math.round(end - world.now)} ms`);
   world.at(end, () => {
@@ -56,11 +61,12 @@ function outOfTouch(on: FaultTargets, until: number, cut: (primary: string) => v
   if (!primary || others.length === 0 || world.now + 3_000 > until) return;
   if (world.chance(0.3)) {
     world.slow = 0.9;
+    world.count("answers are lost or late");
     world.after(3_000, () => {
       world.slow = 0;
     });
   }
-  if (world.chance(0.5)) primary.launcherLateMs = 4_000;
+  if (world.chance(0.5) && !on.freezes) primary.launcherLateMs = 4_000;
   world.after(3_000, () => {
     cut(primary.name);
     const lines = world.chance(0.4) ? others : world.chance(0.5) ? [world.pick(others)] : [];
@@ -72,7 +78,10 @@ function outOfTouch(on: FaultTargets, until: number, cut: (primary: string) => v
         lines.map(({ name }) => name),
         "and no peers",
       );
-    if (world.chance(0.4)) primary.pausedUntil = Math.min(until, world.now + world.between(1_000, 25_000));
+    if (world.chance(0.4)) {
+      world.count("a manager stands still");
+      primary.pausedUntil = Math.min(until, world.now + world.between(1_000, 25_000));
+    }
   });
   world.after(3_000 + world.between(500, 20_000), () => switchOver(on, world.pick(others).name));
 }
@@ -98,6 +107,7 @@ function crashRuntime({ world }: FaultTargets, who: Manager, afterMs: number): v
   world.after(afterMs, () => {
     if (!who.up) return;
     world.note(() => `FAULT ${who.name}: its runtime crashes`);
+    world.count("PostgreSQL or its manager crashes");
     who.killRuntime(world.between(150, 3_000));
   });
 }
@@ -134,11 +144,13 @@ const faults: readonly Fault[] = [
     const who = victim(on);
     const ms = on.world.between(200, 20_000);
     on.world.note(() => `FAULT ${who.name}: its manager stands still for ${Math.round(ms)} ms`);
+    on.world.count("a manager stands still");
     who.pausedUntil = Math.min(until, on.world.now + ms);
   },
   (on) => {
     const who = victim(on);
     on.world.note(() => `FAULT ${who.name}: PostgreSQL crashes`);
+    on.world.count("PostgreSQL or its manager crashes");
     if (who.postgres.running) who.postgres.die();
   },
   (on) => crashRuntime(on, victim(on), 0),
@@ -150,6 +162,7 @@ const faults: readonly Fault[] = [
     const who = victim(on);
     if (!who.up) return;
     on.world.note(() => `FAULT ${who.name}: its container is killed`);
+    on.world.count("PostgreSQL or its manager crashes");
     who.killContainer(on.world.between(500, 5_000));
   },
   (on) => {
@@ -163,6 +176,7 @@ const faults: readonly Fault[] = [
     const { world } = on;
     const [loss, slow] = [world.between(0, 0.4), world.between(0, 0.5)];
     world.note(() => `FAULT messages: ${loss.toFixed(2)} lost, ${slow.toFixed(2)} late`);
+    world.count("answers are lost or late");
     aside(
       on,
       until,
@@ -178,6 +192,7 @@ const faults: readonly Fault[] = [
   },
   ({ world, api }) => {
     world.note(() => "FAULT the lease is deleted");
+    world.count("the lease is deleted");
     api.deleteLease();
   },
   (on) => {
@@ -190,6 +205,7 @@ const faults: readonly Fault[] = [
     const { world, api } = on;
     outOfTouch(on, until, (primary) => {
       world.note(() => "FAULT the lease is deleted");
+      world.count("the lease is deleted");
       api.deleteLease();
       world.after(world.between(0, 1_500), () => {
         if (!api.lease) api.recreateLease();
@@ -210,13 +226,93 @@ const faults: readonly Fault[] = [
     };
   },
   (on, until) => {
-    if (!on.freezes) return;
-    const who = victim(on);
-    const ms = on.world.between(1_000, 35_000);
-    on.world.note(() => `FAULT ${who.name}: the whole machine stands still for ${Math.round(ms)} ms`);
-    who.postgres.frozenUntil = Math.min(until, on.world.now + ms);
+    if (on.freezes) freeze(on, until);
   },
 ];
+
+/** A whole machine stands still. */
+function freeze(on: FaultTargets, until: number): void {
+  const who = victim(on);
+  const ms = Math.min(until - on.world.now, on.world.between(1_000, 35_000));
+  on.world.note(() => `FAULT ${who.name}: the whole machine stands still for ${Math.round(ms)} ms`);
+  on.world.count(
+    ms < toleratedFreezeMs
+      ? "a machine stands still, shorter than a lease allows for"
+      : "a machine stands still, longer than a lease allows for",
+  );
+  who.postgres.freeze(on.world.now + ms);
+}
+
+/** Faults that came later than the others, beside which they happen: the seeds of those stay what they are. */
+const laterFaults: readonly Fault[] = [
+  (on, until) => {
+    const { world } = on;
+    const places = [...names(on), "api", "op"];
+    const a = world.pick(places);
+    cutFor(world, until, a, [world.pick(places)], "any line");
+  },
+  (on, until) => {
+    const who = victim(on);
+    const ms = Math.min(until - on.world.now, on.world.between(5_000, 35_000));
+    if (!who.up || ms < 1_000) return;
+    on.world.note(() => `FAULT ${who.name}: its node crashes`);
+    on.world.count("a node crashes");
+    cutFor(on.world, on.world.now + ms, who.name, [...names(on), "api", "op"], "node");
+    who.killContainer(ms);
+  },
+  (on, until) => {
+    const { world, api } = on;
+    const reader = world.chance(0.5) ? "op" : victim(on).name;
+    const ms = world.between(1_000, 20_000);
+    world.note(() => `FAULT ${reader} sees for ${Math.round(ms)} ms what was`);
+    world.count("somebody reads what is old");
+    api.holdCopyOf(reader, Math.min(until, world.now + ms));
+  },
+  (on, until) => {
+    const { world, api } = on;
+    const ms = world.between(2_000, 25_000);
+    const writer = world.pick([...names(on), "op", "op"]);
+    world.note(() => `FAULT for ${Math.round(ms)} ms writes of the status by ${writer} are lost`);
+    world.count("writes of status are lost");
+    api.loseWritesOf(writer, Math.min(until, world.now + ms));
+  },
+  // The old copy counts when something else happens: the primary is lost, or somebody asks for another.
+  (on, until) => {
+    const { world, api } = on;
+    const who = victim(on);
+    world.note(() => `FAULT ${who.name} sees what was, while its role moves on`);
+    world.count("somebody reads what is old");
+    api.holdCopyOf(who.name, Math.min(until, world.now + world.between(5_000, 25_000)));
+    world.after(world.between(0, 4_000), () => switchOver(on, world.pick(names(on))));
+  },
+  // A former primary comes back and knows nothing of its successor, and the Lease that would tell is not there any more.
+  (on, until) => {
+    const { world, api } = on;
+    const primary = on.managers.find((it) => it.postgres.writable);
+    if (!primary?.up || on.managers.length === 1 || world.now + 12_000 > until) return;
+    world.note(() => `FAULT ${primary.name} sees what was, and its container is killed`);
+    world.count("somebody reads what is old");
+    world.count("PostgreSQL or its manager crashes");
+    api.holdCopyOf(primary.name, until);
+    primary.killContainer(world.between(500, 8_000));
+    world.after(world.between(4_000, 12_000), () => {
+      world.note(() => "FAULT the lease is deleted");
+      world.count("the lease is deleted");
+      api.deleteLease();
+    });
+  },
+];
+
+/** One or two of the later faults. */
+export function scheduleLaterFaults(on: FaultTargets, from: number, until: number): void {
+  const count = on.world.chance(0.5) ? 1 : 2;
+  for (let index = 0; index < count; index += 1) {
+    const fault = on.world.pick(laterFaults);
+    on.world.at(on.world.between(from, until - 5_000), () => fault(on, until));
+  }
+  // Machines that stand still are rare among the others.
+  if (on.freezes) on.world.at(on.world.between(from, until - 20_000), () => freeze(on, until));
+}
 
 /** Lets one to six things go wrong before the time; all of them are over by then. */
 export function scheduleFaults(on: FaultTargets, from: number, until: number): void {

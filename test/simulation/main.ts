@@ -1,3 +1,4 @@
+import { type FaultClass, faultClasses } from "./fault-classes.ts";
 import { brokenRules } from "./rules.ts";
 import { type Outcome, runScenario } from "./scenario.ts";
 
@@ -37,16 +38,21 @@ function main(args: readonly string[]): number {
   const [seeds, from] = [numberAfter(args, "--seeds", 10_000), numberAfter(args, "--from", 1)];
   const started = Date.now();
   let [acknowledged, longestMs] = [0, 0];
+  const clusters = new Map<FaultClass, number>();
   for (let seed = from; seed < from + seeds; seed += 1) {
     const outcome = runScenario(seed, { rules });
     if (outcome.violation !== undefined) return show(runScenario(seed, { rules, tracing: true }));
     acknowledged += outcome.acknowledged;
     longestMs = Math.max(longestMs, outcome.healedMs);
+    for (const fault of outcome.faults.keys()) clusters.set(fault, (clusters.get(fault) ?? 0) + 1);
   }
   const seconds = ((Date.now() - started) / 1_000).toFixed(1);
   process.stdout.write(
     `${seeds} seeds from ${from} in ${seconds} s: ${acknowledged} writes acknowledged, nothing went wrong; well again at most ${longestMs / 1_000} s after the last fault\n`,
   );
+  for (const fault of faultClasses) {
+    process.stdout.write(`  in ${String(clusters.get(fault) ?? 0).padStart(6)} of them: ${fault}\n`);
+  }
   return 0;
 }
 

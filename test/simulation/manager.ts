@@ -79,7 +79,8 @@ export class Manager {
   }
 
   get local(): number {
-    return this.clock.offset + this.clock.rate * this.world.now;
+    const slept = this.rules.countsSleep ? 0 : this.postgres.sleptMs;
+    return this.clock.offset + this.clock.rate * (this.world.now - slept);
   }
 
   note(text: () => string): void {
@@ -101,7 +102,7 @@ export class Manager {
   /** A request to the API server with a limit on the own clock; exactly one of answer and failure comes, if the process lives. */
   ask<T>(
     limitMs: number,
-    work: () => ApiAnswer<T>,
+    work: () => ApiAnswer<T> | undefined,
     done: (answer: ApiAnswer<T> | { kind: "unavailable" }) => void,
   ): void {
     let open = true;
@@ -170,6 +171,11 @@ export class Manager {
         this.world.at(this.postgres.frozenUntil, fire);
         return;
       }
+      if (this.local < armed - 1) {
+        // Only with a clock that stood still while the machine did.
+        this.world.after((armed - this.local) / this.clock.rate, fire);
+        return;
+      }
       this.note(() => "launcher kills every process");
       this.deadline = undefined;
       this.kill(300);
@@ -189,7 +195,7 @@ export class Manager {
     this.#readAt = this.local;
     this.ask<SimCluster>(
       5_000,
-      () => ({ kind: "ok", value: this.api.cluster }),
+      () => ({ kind: "ok", value: this.api.clusterSeenBy(this.name) }),
       (answer) => {
         if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
       },
@@ -487,7 +493,7 @@ export class Manager {
       5_000,
       () =>
         this.api.cluster.target === this.name
-          ? this.api.writeCluster(undefined, { target: "pending", targetAt: this.world.now })
+          ? this.api.writeStatus(this.name, undefined, { target: "pending", targetAt: this.world.now })
           : { kind: "ok", value: this.api.cluster },
       (answer) => {
         this.#busy = false;
@@ -501,7 +507,7 @@ export class Manager {
     this.#claimingCurrent = true;
     this.ask<SimCluster>(
       5_000,
-      () => this.api.writeCluster(cluster.version, { current: this.name }),
+      () => this.api.writeStatus(this.name, cluster.version, { current: this.name }),
       (answer) => {
         this.#claimingCurrent = false;
         if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;

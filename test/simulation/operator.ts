@@ -10,6 +10,7 @@ import { waitForCommunication, waitForReadiness, waitForSinglePrimary } from "..
 import type { ObservedCluster, PolledInstance } from "../../src/plan/cluster/observed.ts";
 import { beginPass, type Wait } from "../../src/plan/cluster/pass.ts";
 import { primaryState, waitForPromotion } from "../../src/plan/cluster/roles.ts";
+import { silentLeaseMs } from "../../src/plan/cluster/silent-lease.ts";
 import type { ApiServer, SimCluster, SimLease, SimQuorum } from "./api-server.ts";
 import { formatLsn } from "./lsn.ts";
 import type { Manager } from "./manager.ts";
@@ -65,7 +66,7 @@ export class Operator {
     this.#world.after(passMs * this.#world.between(0.8, 1.2), () => this.#pass());
     if (!this.#world.isUp(this.name, "api")) return;
     if (!this.#api.lease) this.#api.recreateLease();
-    const cluster = this.#api.cluster;
+    const cluster = this.#api.clusterSeenBy(this.name);
     const polled = new Map<Manager, PostgresStatus>();
     for (const manager of this.#managers) this.#poll(manager, polled);
     this.#world.after(600, () => {
@@ -90,8 +91,14 @@ export class Operator {
     return this.#world.now - this.#leaseSeen.at;
   }
 
+  /** Before anything is concluded from a silent Lease it is read live. */
+  #readLease(): SimLease | undefined {
+    const lease = this.#api.leaseSeenBy(this.name);
+    return lease && this.#leaseUnchanged(lease) >= silentLeaseMs ? this.#api.lease : lease;
+  }
+
   #conclude(cluster: SimCluster, polled: Map<Manager, PostgresStatus>): void {
-    const { lease } = this.#api;
+    const lease = this.#readLease();
     const active = this.#managers
       .filter((it) => cluster.active.includes(it.name) || polled.has(it))
       .map((it) => it.name);
@@ -104,8 +111,8 @@ export class Operator {
     if (timeline !== cluster.timeline) change.timeline = timeline;
     if (cluster.current !== "") Object.assign(change, this.#plan(cluster, timeline, lease, polled));
     if (Object.keys(change).length === 0) return;
-    const written = this.#api.writeCluster(cluster.version, change);
-    if (written.kind === "ok" && change.target)
+    const written = this.#api.writeStatus(this.name, cluster.version, change);
+    if (written?.kind === "ok" && change.target)
       this.#world.note(() => `operator: target primary ${change.target}, current ${cluster.current}`);
   }
 

@@ -4,6 +4,11 @@ import type { World } from "./world.ts";
 /** A standby gives a silent sender up after this, in milliseconds (`wal_receiver_timeout`). */
 const receiverTimeoutMs = 5_000;
 
+/** A machine that stands still for longer than this is outside of what a lease can promise (assumption in the safety page). */
+export const toleratedFreezeMs = 4_000;
+/** When a machine goes on, everything of it that the launcher is to kill may do something for so long. */
+const thawMs = 100;
+
 /** PostgreSQL of one instance: its data, its processes, its replication. WAL is the list of writes, named by number. */
 export class Postgres {
   running = false;
@@ -16,6 +21,8 @@ export class Postgres {
   life = 0;
   /** A machine that stands still as a whole. */
   frozenUntil = 0;
+  #frozenFrom = Number.NaN;
+  #sleptBefore = 0;
   /** Whom it receives from. */
   upstream: { from: Postgres; life: number; heardAt: number } | undefined;
   /** Length of the WAL of a primary that was stopped in order. */
@@ -35,6 +42,26 @@ export class Postgres {
 
   get frozen(): boolean {
     return this.#world.now < this.frozenUntil;
+  }
+
+  freeze(until: number): void {
+    if (!this.frozen) {
+      this.#sleptBefore = this.sleptMs;
+      this.#frozenFrom = this.#world.now;
+    }
+    this.frozenUntil = Math.max(this.frozenUntil, until);
+  }
+
+  /** For how long the machine stood still in all, in milliseconds. */
+  get sleptMs(): number {
+    const last = Math.min(this.#world.now, this.frozenUntil) - this.#frozenFrom;
+    return this.#sleptBefore + (Number.isNaN(last) ? 0 : last);
+  }
+
+  /** Stands still for longer than a lease allows for, or has done so until just now. */
+  get isBeyondLease(): boolean {
+    const { now } = this.#world;
+    return Math.min(now, this.frozenUntil) - this.#frozenFrom >= toleratedFreezeMs && now <= this.frozenUntil + thawMs;
   }
 
   /** Takes writes now. */

@@ -36,6 +36,8 @@ export const realRules = {
   planPromotion,
   /** PostgreSQL is stopped, and the pod killed, when the right ends. */
   enforces: true,
+  /** Clocks go on while a machine stands still. */
+  countsSleep: true,
 };
 
 export type Rules = typeof realRules;
@@ -91,5 +93,6 @@ export const brokenRules: Record<string, Partial<Rules>> = {
   "a successor takes silence for less": {
     planPromotion: (view) => planPromotion({ ...view, quorum: "notAsked" }),
   },
+  "the time for which a machine stood still does not count": { countsSleep: false },
   "a primary starts without the lease": { planStart: () => ({ kind: "start" }) },
 };

@@ -1,4 +1,5 @@
 import { createSeededRandom } from "../support/seeded-random.ts";
+import type { FaultClass } from "./fault-classes.ts";
 
 interface Event {
   at: number;
@@ -14,6 +15,8 @@ export class World {
   loss = 0;
   slow = 0;
   readonly trace: string[] = [];
+  /** What went wrong so far, and how often. */
+  readonly faults = new Map<FaultClass, number>();
   readonly #tracing: boolean;
   readonly #heap: Event[] = [];
   readonly #cuts = new Map<string, number>();
@@ -28,6 +31,11 @@ export class World {
   /** A note for whoever replays a failing seed; the text is only made then. */
   note(text: () => string): void {
     if (this.#tracing) this.trace.push(`${(this.now / 1000).toFixed(3).padStart(8)}  ${text()}`);
+  }
+
+  /** Notes that something of this class goes wrong. */
+  count(fault: FaultClass): void {
+    this.faults.set(fault, (this.faults.get(fault) ?? 0) + 1);
   }
 
   chance(share: number): boolean {
