@@ -5,7 +5,15 @@ import { loadKubeconfigConnection } from "../../../src/kube/kubeconfig.ts";
 import { createPodExec } from "../../../src/kube/pod-exec.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import { type ContainerRef, ExecError, type ExecResult } from "../../../src/ports/pod-exec.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import {
+  closeStage,
+  openScene,
+  type RunningOperator,
+  type Scene,
+  startOperator,
+  startWorld,
+  type World,
+} from "./world.ts";
 
 let world: World;
 let scene: Scene;
@@ -51,11 +59,7 @@ beforeEach(() => {
   if (standby) standby.override = { isWalReceiverActive: true };
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 /** Waits also through the pauses between two looks of the operator. */
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 });

@@ -5,7 +5,6 @@ import { closeStage, openStage, type RunningOperator, type Scene, type World } f
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
-let count = 0;
 /** Name of the cluster of the test, healthy with three instances of which the first is primary. */
 let c: string;
 
@@ -14,10 +13,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  count += 1;
-  c = `e${count}`;
-  await scene.create(c);
-  await scene.waitHealthy(c, 3);
+  c = await scene.createHealthy("e");
 });
 
 afterAll(() => closeStage({ world, scene, operator }));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { FailoverQuorum } from "../../../src/api/generated/failoverquorum.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import { openScene, type RunningOperator, type Scene, startOperator, startWorld, type World } from "./world.ts";
+import { closeStage, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
@@ -10,18 +10,12 @@ let operator: RunningOperator;
 const synchronous = { method: "any" as const, number: 1, failoverQuorum: true };
 
 beforeAll(async () => {
-  world = await startWorld();
-  scene = await openScene(world);
-  operator = startOperator(world, scene.namespace);
+  ({ world, scene, operator } = await openStage());
   await scene.create("c", { postgresql: { synchronous } });
   await scene.waitHealthy("c", 3);
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 /** Writes the record as the primary does. */
 async function record(status: NonNullable<FailoverQuorum["status"]>): Promise<void> {

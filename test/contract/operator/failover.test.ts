@@ -6,7 +6,6 @@ import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, t
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
-let count = 0;
 /** Name of the cluster of the test, healthy with three instances. */
 let c: string;
 
@@ -15,10 +14,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  count += 1;
-  c = `f${count}`;
-  await scene.create(c);
-  await scene.waitHealthy(c, 3);
+  c = await scene.createHealthy("f");
 });
 
 afterAll(() => closeStage({ world, scene, operator }));
@@ -144,7 +140,7 @@ describe("failover", () => {
   async function releasePrimary(): Promise<void> {
     scene.node.holdPods.delete(`${c}-1`);
     await expect.poll(() => scene.find(resources.pods, `${c}-1`), { timeout: 20_000 }).toBeDefined();
-    const body = { metadata: { annotations: { "example.org/looked-at": String(count) } } };
+    const body = { metadata: { annotations: { "example.org/looked-at": c } } };
     const key = { namespace: scene.namespace, name: `${c}-1` };
     await world.api.patch(resources.pods, key, { type: "merge", body });
   }

@@ -3,20 +3,11 @@ import { replicaConditions, replicaConditionTexts } from "../../../src/api/repli
 import { resources } from "../../../src/kube/resources.ts";
 import { parsePromotionToken } from "../../../src/postgres/promotion-token.ts";
 import type { FakeInstance } from "./fake-instance.ts";
-import {
-  endedPasses,
-  openScene,
-  type RunningOperator,
-  type Scene,
-  startOperator,
-  startWorld,
-  type World,
-} from "./world.ts";
+import { closeStage, endedPasses, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
-let count = 0;
 /** Name of the cluster of the test, healthy with two instances. */
 let c: string;
 
@@ -36,23 +27,14 @@ function controlData(state: string): string {
 }
 
 beforeAll(async () => {
-  world = await startWorld();
-  scene = await openScene(world);
-  operator = startOperator(world, scene.namespace);
+  ({ world, scene, operator } = await openStage());
 });
 
 beforeEach(async () => {
-  count += 1;
-  c = `r${count}`;
-  await scene.create(c, { instances: 2, externalClusters });
-  await scene.waitHealthy(c, 2);
+  c = await scene.createHealthy("r", { instances: 2, externalClusters });
 });
 
-afterAll(async () => {
-  await operator?.stop();
-  await scene?.stop();
-  await world?.stop();
-});
+afterAll(() => closeStage({ world, scene, operator }));
 
 function instance(serial: number): FakeInstance {
   const found = scene.node.instances.get(`${c}-${serial}`);

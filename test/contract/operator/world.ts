@@ -147,6 +147,8 @@ export interface Scene {
   namespace: string;
   node: FakeNode;
   create(name: string, spec?: Partial<Cluster["spec"]>): Promise<Cluster>;
+  /** Makes a cluster with a name that begins so and is its own, waits until it is healthy, and gives the name. */
+  createHealthy(prefix: string, spec?: Partial<Cluster["spec"]>): Promise<string>;
   cluster(name: string): Promise<Cluster>;
   patchSpec(name: string, spec: object): Promise<void>;
   patchStatus(name: string, status: object): Promise<void>;
@@ -192,31 +194,43 @@ export async function openScene(world: World): Promise<Scene> {
     throw new Error(`${what} did not come; status is ${summary(last)}`);
   }
 
+  const create = (name: string, spec: Partial<Cluster["spec"]> = {}) =>
+    api.create(resources.clusters, {
+      apiVersion: "postgresql.cnpg.io/v1",
+      kind: "Cluster",
+      metadata: { namespace, name },
+      spec: { instances: 3, imageName: "example.org/postgresql:17.2", storage: { size: "1Gi" }, ...spec },
+    });
+  const waitHealthy = (name: string, instances: number, timeoutMs?: number) =>
+    waitStatus(
+      name,
+      `${instances} healthy instances of ${name}`,
+      (it) =>
+        it.phase === "Cluster in healthy state" &&
+        it.readyInstances === instances &&
+        it.instances === instances &&
+        it.jobCount === 0,
+      timeoutMs,
+    );
+
+  let clusterCount = 0;
+
   return {
     namespace,
     node,
-    create: (name, spec = {}) =>
-      api.create(resources.clusters, {
-        apiVersion: "postgresql.cnpg.io/v1",
-        kind: "Cluster",
-        metadata: { namespace, name },
-        spec: { instances: 3, imageName: "example.org/postgresql:17.2", storage: { size: "1Gi" }, ...spec },
-      }),
+    create,
+    async createHealthy(prefix, spec) {
+      clusterCount += 1;
+      const name = `${prefix}${clusterCount}`;
+      const created = await create(name, spec);
+      await waitHealthy(name, created.spec.instances ?? 0);
+      return name;
+    },
     cluster: read,
     patchSpec: async (name, spec) => void (await patch(name, { spec })),
     patchStatus: async (name, status) => void (await patch(name, { status }, "status")),
     annotate: async (name, annotations) => void (await patch(name, { metadata: { annotations } })),
-    waitHealthy: (name, instances, timeoutMs) =>
-      waitStatus(
-        name,
-        `${instances} healthy instances of ${name}`,
-        (it) =>
-          it.phase === "Cluster in healthy state" &&
-          it.readyInstances === instances &&
-          it.instances === instances &&
-          it.jobCount === 0,
-        timeoutMs,
-      ),
+    waitHealthy,
     waitStatus,
     async find(type, name) {
       try {
