@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../local/process/wait.ts";
 import type { Backup } from "../../../src/api/generated/backup.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import { serverKeys } from "../../../src/barman/object-keys.ts";
 import { resources } from "../../../src/kube/resources.ts";
 import type { PluginBackupResult } from "../../../src/ports/plugin.ts";
 import { createSqlConnector } from "../../../src/sql/pg-connector.ts";
@@ -173,7 +174,7 @@ describe("a recovery Job", () => {
 
   test("offers restores and WAL", () => {
     expect(restoring.plugin.capabilities.restoreJob).toEqual(["KIND_RESTORE"]);
-    expect(restoring.plugin.capabilities.services).toEqual(["TYPE_WAL_SERVICE", "TYPE_RESTORE_JOB"]);
+    expect(restoring.plugin.capabilities.services).toEqual(["TYPE_RESTORE_JOB", "TYPE_WAL_SERVICE"]);
   });
 
   test("says what cannot be restored, before it touches the data folder", async () => {
@@ -188,7 +189,13 @@ describe("a recovery Job", () => {
       message: expect.stringContaining("barmanObjectName"),
     });
     const same = { ...recovering(), metadata: { ...lab.cluster().metadata } };
-    await expect(restore(same)).rejects.toMatchObject({ message: expect.stringContaining("Expected empty archive") });
+    await expect(restore(same)).rejects.toMatchObject({
+      message: expect.stringContaining("is the archive that the cluster would archive into itself: server orders"),
+    });
+    await lab.store.put(serverKeys("clusters", "filled").wal("000000010000000000000001"), [Buffer.from("wal")]);
+    await expect(restore({ ...recovering(), metadata: { ...same.metadata, name: "filled" } })).rejects.toMatchObject({
+      message: expect.stringContaining("Expected empty archive"),
+    });
     expect(existsSync(pgData)).toBe(false);
   });
 
