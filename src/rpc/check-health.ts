@@ -1,10 +1,10 @@
 import { openChannel } from "./channel.ts";
 import type { PluginEndpoint } from "./endpoint.ts";
 import { callUnary } from "./unary.ts";
-import { healthRpcs } from "./wire/health.ts";
+import { type HealthAnswer, healthRpcs } from "./wire/health.ts";
 
-/** Asks the health service once; false means that the server answers, and says no. Throws when there is no answer. */
-export async function checkHealth(endpoint: PluginEndpoint, timeoutMs: number): Promise<boolean> {
+/** Asks the health service once; throws when there is no answer. */
+export async function checkHealth(endpoint: PluginEndpoint, timeoutMs: number): Promise<HealthAnswer> {
   const client = openChannel(endpoint);
   const where = endpoint.kind === "socket" ? endpoint.path : endpoint.address;
   try {

@@ -59,7 +59,8 @@ export async function runHooks(options: HooksOptions, signal: AbortSignal): Prom
     async run(stop) {
       const server = await createPluginServer({
         identity: { ...pluginIdentity, injectsInstanceSidecar: true },
-        services: { lifecycle: createLifecycleService(deps), reconciler: createReconcilerService(deps) },
+        // The order shows in the status of every Cluster, and another release of the plugin has this one.
+        services: { reconciler: createReconcilerService(deps), lifecycle: createLifecycleService(deps) },
         listen: options.listen,
         logger,
       });

@@ -116,7 +116,7 @@ function assemble(options: SidecarOptions, environment: SidecarEnvironment) {
           backup: createBackupService({ ...common, ...engine }),
           metrics: createMetricsService(reader, seen),
         }
-      : { wal: wal.service, restoreJob: createRestoreService({ ...common, ...engine }) };
+      : { restoreJob: createRestoreService({ ...common, ...engine }), wal: wal.service };
   const stop = () => closing.abort(new Error("the pod is being stopped"));
   return { services, worker, events, stop, close: wal.close };
 }

@@ -63,7 +63,7 @@ function identityHandlers(identity: PluginIdentityOptions, services: PluginServi
     bindHandler(identityRpcs.getPluginMetadata, () => metadata),
     bindHandler(identityRpcs.getPluginCapabilities, () => claimed),
     bindHandler(identityRpcs.probe, ready),
-    bindHandler(healthRpcs.check, ready),
+    bindHandler(healthRpcs.check, async () => ((await ready()) ? ("serving" as const) : ("notServing" as const))),
   ];
 }
 

@@ -36,19 +36,23 @@ export function compileMetadata(identity: PluginIdentityOptions): PluginMetadata
   };
 }
 
-/** Names of the services that the plugin claims, from what it has. */
+const claims: Readonly<Record<keyof PluginServices, string>> = {
+  operator: "TYPE_OPERATOR_SERVICE",
+  wal: "TYPE_WAL_SERVICE",
+  backup: "TYPE_BACKUP_SERVICE",
+  lifecycle: "TYPE_LIFECYCLE_SERVICE",
+  reconciler: "TYPE_RECONCILER_HOOKS",
+  restoreJob: "TYPE_RESTORE_JOB",
+  postgres: "TYPE_POSTGRES",
+  metrics: "TYPE_METRICS",
+};
+
+/** Names of what the plugin claims: its services in the order in which it gives them, then the sidecars that it adds. */
 export function listServices(identity: PluginIdentityOptions, services: PluginServices): string[] {
-  const claims: [unknown, string][] = [
-    [services.operator, "TYPE_OPERATOR_SERVICE"],
-    [services.wal, "TYPE_WAL_SERVICE"],
-    [services.backup, "TYPE_BACKUP_SERVICE"],
-    [services.lifecycle, "TYPE_LIFECYCLE_SERVICE"],
-    [services.reconciler, "TYPE_RECONCILER_HOOKS"],
-    [services.restoreJob, "TYPE_RESTORE_JOB"],
-    [services.postgres, "TYPE_POSTGRES"],
-    [identity.injectsInstanceSidecar, "TYPE_INSTANCE_SIDECAR_INJECTION"],
-    [identity.injectsJobSidecar, "TYPE_INSTANCE_JOB_SIDECAR_INJECTION"],
-    [services.metrics, "TYPE_METRICS"],
+  const given = (Object.keys(services) as (keyof PluginServices)[]).filter((name) => services[name] !== undefined);
+  return [
+    ...given.map((name) => claims[name]),
+    ...(identity.injectsInstanceSidecar ? ["TYPE_INSTANCE_SIDECAR_INJECTION"] : []),
+    ...(identity.injectsJobSidecar ? ["TYPE_INSTANCE_JOB_SIDECAR_INJECTION"] : []),
   ];
-  return claims.filter(([has]) => Boolean(has)).map(([, name]) => name);
 }

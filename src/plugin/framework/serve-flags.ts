@@ -4,7 +4,8 @@ import type { PluginSocket, PluginTls } from "./create-plugin-server.ts";
 /** The usual flags of a plugin program: `--plugin-path`, or `--server-address` with `--server-cert`, `--server-key`, `--client-cert`. */
 export function parseServeFlags(args: readonly string[]): PluginSocket | PluginTls {
   const { values } = parseArgs({
-    args: [...args],
+    // Manifests of Go plugins may have it; how much is told is the logger's business here.
+    args: args.filter((arg) => !/^--debug(=|$)/.test(arg)),
     options: {
       "plugin-path": { type: "string" },
       "server-address": { type: "string" },

@@ -41,10 +41,10 @@ const secrets = (it: Role) => it.rules?.find(({ resources: of }) => of?.includes
 describe("the plugin beside the operator", () => {
   test("says who it is and what it offers", () => {
     expect(plugin.metadata).toMatchObject({ version: "0.14.0", displayName: "BarmanCloudInstance" });
-    expect([...plugin.capabilities.services].sort()).toEqual([
-      "TYPE_INSTANCE_SIDECAR_INJECTION",
-      "TYPE_LIFECYCLE_SERVICE",
+    expect(plugin.capabilities.services).toEqual([
       "TYPE_RECONCILER_HOOKS",
+      "TYPE_LIFECYCLE_SERVICE",
+      "TYPE_INSTANCE_SIDECAR_INJECTION",
     ]);
     expect(plugin.capabilities.lifecycle).toEqual([
       { group: "", kind: "Pod", operations: ["create", "evaluate"] },

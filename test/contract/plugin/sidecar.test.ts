@@ -65,7 +65,7 @@ describe("the sidecar of an instance", () => {
       "TYPE_SET_FIRST_REQUIRED",
       "TYPE_STATUS",
     ]);
-    expect(sidecar.plugin.capabilities.services).toEqual(expect.arrayContaining(["TYPE_WAL_SERVICE", "TYPE_METRICS"]));
+    expect(sidecar.plugin.capabilities.services).toEqual(["TYPE_WAL_SERVICE", "TYPE_BACKUP_SERVICE", "TYPE_METRICS"]);
     expect(await runHealthcheck(["unix"], sidecar.socketFolder)).toEqual({ code: 0, message: "" });
     expect(await runHealthcheck([], sidecar.socketFolder)).toMatchObject({ code: 125 });
     expect(await runHealthcheck(["unix"], join(sidecar.folder, "nowhere"))).toMatchObject({ code: 1 });

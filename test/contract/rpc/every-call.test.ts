@@ -19,15 +19,15 @@ describe.each<Transport>(["socket", "tls"])("our client and our server over %s",
     expect(plugin.capabilities).toEqual({
       services: [
         "TYPE_OPERATOR_SERVICE",
-        "TYPE_WAL_SERVICE",
-        "TYPE_BACKUP_SERVICE",
         "TYPE_LIFECYCLE_SERVICE",
         "TYPE_RECONCILER_HOOKS",
+        "TYPE_WAL_SERVICE",
+        "TYPE_BACKUP_SERVICE",
         "TYPE_RESTORE_JOB",
         "TYPE_POSTGRES",
+        "TYPE_METRICS",
         "TYPE_INSTANCE_SIDECAR_INJECTION",
         "TYPE_INSTANCE_JOB_SIDECAR_INJECTION",
-        "TYPE_METRICS",
       ],
       operator: [
         "TYPE_VALIDATE_CLUSTER_CREATE",
@@ -56,8 +56,8 @@ describe.each<Transport>(["socket", "tls"])("our client and our server over %s",
     let ready = true;
     const identity = { ...recording.identity, ready: () => ready };
     const { endpoint } = await lab.start(transport, { ...recording, identity });
-    expect(await checkHealth(endpoint, 5_000)).toBe(true);
+    expect(await checkHealth(endpoint, 5_000)).toBe("serving");
     ready = false;
-    expect(await checkHealth(endpoint, 5_000)).toBe(false);
+    expect(await checkHealth(endpoint, 5_000)).toBe("notServing");
   });
 });

@@ -20,12 +20,12 @@ describe("a plugin's identity", () => {
     expect(compileMetadata({ name: "a".repeat(63), version: "1" }).name).toHaveLength(63);
   });
 
-  it("claims what it has", () => {
+  it("claims what it has, in its own order, and its sidecars last", () => {
     const identity = { name: "a", version: "1" };
     expect(listServices(identity, {})).toEqual([]);
     expect(listServices({ ...identity, injectsJobSidecar: true }, { wal: {}, operator: {} })).toEqual([
-      "TYPE_OPERATOR_SERVICE",
       "TYPE_WAL_SERVICE",
+      "TYPE_OPERATOR_SERVICE",
       "TYPE_INSTANCE_JOB_SIDECAR_INJECTION",
     ]);
   });

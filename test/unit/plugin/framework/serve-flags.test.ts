@@ -16,6 +16,10 @@ describe("the flags of a plugin program", () => {
     });
   });
 
+  it("may say how much is told, which is heard and no more", () => {
+    expect(parseServeFlags(["--debug=false", ...tls, "--debug"])).toEqual(parseServeFlags(tls));
+  });
+
   it("never lead to TCP in plain text", () => {
     expect(() => parseServeFlags(["--server-address=:9090"])).toThrow(
       "--server-address without --server-cert, --server-key, --client-cert",
