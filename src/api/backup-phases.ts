@@ -15,9 +15,9 @@ export function isBackupDone(phase: string | undefined): boolean {
   return phase === backupPhases.completed || phase === backupPhases.failed;
 }
 
-/** Whether a Backup in this phase is being taken. */
+/** Whether a pod has a Backup in this phase in its hands: it takes it, or waits for the archive before it does. */
 export function isBackupExecuting(phase: string | undefined): boolean {
-  return phase === backupPhases.started || phase === backupPhases.running;
+  return phase === backupPhases.started || phase === backupPhases.running || phase === backupPhases.walArchivingFailing;
 }
 
 /** Label keys of Backups that a ScheduledBackup made. */

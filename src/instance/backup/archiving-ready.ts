@@ -1,4 +1,4 @@
-import { isArchivedUpTo, judgeArchiving } from "../../plan/instance/archiving-check.ts";
+import { type ArchivingVerdict, isArchivedUpTo, judgeArchiving } from "../../plan/instance/archiving-check.ts";
 import { parseLsn } from "../../postgres/lsn.ts";
 import { formatWalSegment, walSegmentOfLsn } from "../../postgres/wal-name.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -9,16 +9,24 @@ import { closePrimarySegment, onPrimary, readArchiver } from "./primary-session.
 export const archivingPatienceMs = 10 * 60_000;
 const lookMs = 5_000;
 
-/** Waits until WAL archiving works, so that the backup to come can be restored at all; fails when it does not. */
-export async function waitForArchiving(context: InstanceContext, signal: AbortSignal): Promise<void> {
+/**
+ * Waits until WAL archiving works, so that the backup to come can be restored at all; fails when it does not. `onChange` hears when it
+ * is found to fail, and when it works after that.
+ */
+export async function waitForArchiving(
+  context: InstanceContext,
+  onChange: (isFailing: boolean) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, logger } = context;
   const end = clock.monotonicMs() + archivingPatienceMs;
   let closed = false;
+  let isFailing = false;
   for (;;) {
     let reason: string;
+    let verdict: ArchivingVerdict | undefined;
     try {
-      const verdict = judgeArchiving(await readArchiver(context, signal));
-      if (verdict.kind === "working") return;
+      verdict = judgeArchiving(await readArchiver(context, signal));
       if (verdict.kind === "untried" && !closed) {
         await closePrimarySegment(context, { checkpoint: true, signal });
         closed = true;
@@ -28,6 +36,11 @@ export async function waitForArchiving(context: InstanceContext, signal: AbortSi
       signal.throwIfAborted();
       reason = error instanceof Error ? error.message : String(error);
     }
+    if (verdict && isFailing !== (verdict.kind === "failing")) {
+      isFailing = !isFailing;
+      await onChange(isFailing);
+    }
+    if (verdict?.kind === "working") return;
     if (clock.monotonicMs() > end) {
       throw new Error(
         `WAL archiving does not work, and a backup without its WAL cannot be restored: ${reason}; see condition ContinuousArchiving`,

@@ -13,6 +13,7 @@ import {
   type CompletedBackup,
   formatSeconds,
   inTreeRunning,
+  inTreeWaiting,
   isBackupOf,
   isBackupOver,
   isLeftRunning,
@@ -215,7 +216,8 @@ export class BackupRunner {
     const { archive } = start;
     const isWanted = await record.write((status) => inTreeRunning(status, archive, backupName), signal);
     if (!isWanted) throw new Unwanted("the Backup object is gone, over or another pod's");
-    await waitForArchiving(context, signal);
+    const onChange = (isFailing: boolean) => record.write((status) => inTreeWaiting(status, isFailing), signal);
+    await waitForArchiving(context, onChange, signal);
     const [{ runInTreeBackup }, { places }] = await Promise.all([import("./in-tree-run.ts"), this.#deps.inTree()]);
     return runInTreeBackup(context, places, { archive, backupName, signal });
   }

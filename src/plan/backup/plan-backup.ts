@@ -73,14 +73,14 @@ export function planBackup(backup: Backup, observed: ObservedBackup, now: Date):
     const { formerEvent, message } = obstacle;
     return { kind: "fail", message, event, ...(formerEvent ? { alias: { ...event, reason: formerEvent } } : {}) };
   }
-  if (isBackupExecuting(phase)) return planStarted(backup, cluster, observed, now);
-  if (phase === backupPhases.walArchivingFailing) {
+  if (phase === backupPhases.walArchivingFailing && isOfAnother(backup, observed.instances)) {
     // Written by instance managers that are not ours, after their last try: nothing comes after it by itself.
     return {
       kind: "fail",
       message: "WAL archiving does not work: see the condition ContinuousArchiving of the cluster",
     };
   }
+  if (isBackupExecuting(phase)) return planStarted(backup, cluster, observed, now);
   if (phase === backupPhases.finalizing) return { kind: "fail", message: noSnapshots };
   const predecessor = findPredecessor(backup, observed.backups);
   if (predecessor) {
@@ -88,6 +88,12 @@ export function planBackup(backup: Backup, observed: ObservedBackup, now: Date):
     return wait(pauses.others, because);
   }
   return planStart(backup, cluster, observed, now, []);
+}
+
+/** Whether an instance manager takes it that is not ours; one that is silent may be. */
+function isOfAnother(backup: Backup, instances: readonly PolledInstance[]): boolean {
+  const instance = instances.find((it) => it.name === backup.status?.instanceID?.podName);
+  return instance?.kind === "answered" && instance.status.cnpgTs === undefined;
 }
 
 /** How often a backup whose pod goes away is begun anew. */

@@ -66,6 +66,11 @@ export function inTreeRunning(status: BackupStatus, archive: InTreeArchive, back
   };
 }
 
+/** While an in-tree backup waits for an archive that fails it says so, and not that it runs. */
+export function inTreeWaiting(status: BackupStatus, isFailing: boolean): BackupStatus {
+  return { ...status, phase: isFailing ? "walArchivingFailing" : "running" };
+}
+
 /** What is known of a backup that is complete. Times are milliseconds since the epoch; empty texts are left out. */
 export interface CompletedBackup {
   backupId: string;

@@ -164,6 +164,18 @@ describe("planBackup", () => {
     expect(decision).toMatchObject({ kind: "fail", message: expect.stringContaining(message) });
   });
 
+  it.each<[string, PolledInstance[], string]>([
+    ["is being waited with by a manager of ours", [standby("c-3", "0/1", { cnpgTs: { backups: ["uid-b"] } })], "leave"],
+    ["is unknown to a manager of ours", [standby("c-3", "0/1", { cnpgTs: { backups: [] } })], "ask"],
+    ["lies with a manager that does not answer", [silent(pod("c-3"))], "leave"],
+    ["has lost its pod", three.slice(0, 2), "start"],
+    ["lies with CloudNativePG's, which has given up", three, "fail"],
+  ])("one that waits for an archive that fails, and %s", (_name, instances, kind) => {
+    const backup = aBackup({ method: "barmanObjectStore" }, { ...started(), phase: "walArchivingFailing" });
+    const cluster = aCluster({ backup: { barmanObjectStore: { destinationPath: "s3://b" } } });
+    expect(planBackup(backup, seen({ cluster, instances: [...instances, ...three.slice(0, 1)] }), now).kind).toBe(kind);
+  });
+
   const next = { sessionID: "next" };
   it.each<[string, "running" | "started", "primary" | "prefer-standby", object, string]>([
     [

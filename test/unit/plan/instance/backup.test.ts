@@ -6,6 +6,7 @@ import {
   backupFailed,
   backupNameOf,
   inTreeRunning,
+  inTreeWaiting,
   planBackupStart,
   staleInTreeBackups,
   withRecoveryWindow,
@@ -22,6 +23,12 @@ function cluster(spec: Partial<Cluster["spec"]>): Cluster {
 function backup(spec: Partial<Backup["spec"]>, status: Backup["status"] = {}): Backup {
   return { metadata: { name: "b" }, spec: { cluster: { name: "c" }, ...spec }, status } as Backup;
 }
+
+test("a backup that waits for an archive says whether that fails, and loses nothing else", () => {
+  const running = inTreeRunning({ method: "barmanObjectStore" }, archive, "backup-1");
+  expect(inTreeWaiting(running, true)).toEqual({ ...running, phase: "walArchivingFailing" });
+  expect(inTreeWaiting(inTreeWaiting(running, true), false)).toEqual(running);
+});
 
 describe("start", () => {
   const withStore = cluster({ backup: { barmanObjectStore: configuration } });
