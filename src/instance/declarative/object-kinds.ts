@@ -2,6 +2,7 @@ import type { Database } from "../../api/generated/database.ts";
 import type { Publication } from "../../api/generated/publication.ts";
 import type { Subscription } from "../../api/generated/subscription.ts";
 import { resources } from "../../kube/resources.ts";
+import { refuseDatabase } from "../../plan/instance/declarative.ts";
 import type { ResourceType } from "../../ports/kube-api.ts";
 import type { SqlSession } from "../../ports/sql-session.ts";
 import { buildExternalConninfo, findExternalCluster } from "../../postgres/conninfo.ts";
@@ -34,6 +35,7 @@ const databases: DeclaredKind = {
   type: resources.databases as ResourceType<Declared>,
   finalizer: "cnpg.io/deleteDatabase",
   reclaim: (object) => (object as Database).spec.databaseReclaimPolicy ?? "retain",
+  refusal: (object) => refuseDatabase(object as Database),
   async apply(object, deps) {
     const { spec } = object as Database;
     const name = JSON.stringify(spec.name);

@@ -1,4 +1,7 @@
 // When a Database, DatabaseRole, Publication or Subscription is due (reference: declarative objects §1.1, §1.2).
+import type { Database } from "../../api/generated/database.ts";
+import { validateDatabase } from "../../schema/admission/database.ts";
+import { formatFieldIssue } from "../../schema/admission/field-issue.ts";
 
 /** What the decision is about. */
 export interface DeclarativeView {
@@ -24,6 +27,14 @@ export type DeclarativeDecision =
   | { kind: "conflict"; winner: string }
   | { kind: "refuse"; message: string }
   | { kind: "apply" };
+
+/** Why a Database that came past the webhooks is not dealt with; what it was applied for may still be dropped with it. */
+export function refuseDatabase(database: Database): string | undefined {
+  if (database.metadata.deletionTimestamp) return undefined;
+  const issues = validateDatabase(database);
+  if (issues.length === 0) return undefined;
+  return `the resource failed admission validation on: ${[...new Set(issues.map(formatFieldIssue))].join(", ")}`;
+}
 
 /** Decides the one next step of an object. */
 export function planDeclarative(view: DeclarativeView): DeclarativeDecision {

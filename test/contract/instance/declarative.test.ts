@@ -38,6 +38,7 @@ test("a bad database holds up neither another one with its schemas nor a publica
   await lab.apply(
     object("Database", "bad", { name: "bad", owner: "nobody" }),
     object("Database", "good", { name: "good", owner: "app", schemas: [{ name: "sales", owner: "app" }] }),
+    object("Database", "twice", { name: "twice", owner: "app", extensions: [{ name: "ltree" }, { name: "ltree" }] }),
     object("Publication", "everything", { name: "everything", dbname: "app", target: { allTables: true } }),
   );
   await until(
@@ -50,6 +51,9 @@ test("a bad database holds up neither another one with its schemas nor a publica
   );
   const message = await until("message", async () => (await declared("databases", "bad")).message, limitMs);
   expect(message).toBe('while creating database "bad": ERROR: role "nobody" does not exist (SQLSTATE 42704)');
+  const refusal = await until("refusal", async () => (await declared("databases", "twice")).message, limitMs);
+  expect(refusal).toMatch(/^the resource failed admission validation on: spec\.extensions\[1\]\.name/);
+  expect(one.psql("SELECT count(*) FROM pg_database WHERE datname = 'twice'")).toBe("0");
 });
 
 test("of two databases of one name that are made at once one wins, and the other's removal drops nothing", async () => {
@@ -91,7 +95,10 @@ test("extension, foreign data wrapper and server of a database are made, changed
       { name: "broken", fdw: "missing", ensure },
     ],
   });
-  await lab.apply(object("Database", "far", spec("present", "5433")));
+  // One of the servers is nothing that the webhooks would let by.
+  const metadata = { name: "far", annotations: { "cnpg.io/validation": "disabled" } };
+  const far = (wanted: object) => ({ ...object("Database", "far", wanted), metadata });
+  await lab.apply(far(spec("present", "5433")));
   const contents = async () => {
     const read = await declared("databases", "far");
     return read.servers && read;
@@ -112,9 +119,9 @@ test("extension, foreign data wrapper and server of a database are made, changed
   const facts =
     "SELECT srvoptions, has_server_privilege('app', 'remote', 'USAGE'), has_foreign_data_wrapper_privilege('app', 'postgres_fdw', 'USAGE') FROM pg_foreign_server";
   expect(one.psql(facts, "far")).toBe("{port=5433}|t|t");
-  await lab.apply(object("Database", "far", spec("present", "5434")));
+  await lab.apply(far(spec("present", "5434")));
   await until("changed option", async () => one.psql(facts, "far") === "{port=5434}|t|t", limitMs);
-  await lab.apply(object("Database", "far", spec("absent", "5434")));
+  await lab.apply(far(spec("absent", "5434")));
   await until("all gone", async () => (await declared("databases", "far")).applied === true, limitMs);
   expect(one.psql("SELECT count(*) FROM pg_foreign_data_wrapper", "far")).toBe("0");
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type DeclarativeView, planDeclarative } from "../../../../src/plan/instance/declarative.ts";
+import type { Database } from "../../../../src/api/generated/database.ts";
+import { type DeclarativeView, planDeclarative, refuseDatabase } from "../../../../src/plan/instance/declarative.ts";
 
 const fresh: DeclarativeView = {
   generation: 1,
@@ -50,4 +51,21 @@ test.each<[string, Partial<DeclarativeView>, object]>([
   ["deleted without our finalizer", { deleting: true, hasFinalizer: false }, { kind: "nothing" }],
 ])("%s", (_name, view, decision) => {
   expect(planDeclarative({ ...fresh, ...view })).toEqual(decision);
+});
+
+test("a Database that came past the webhooks is refused with each field that is wrong, and removed as any other", () => {
+  const database = (metadata: object, extensions: string[]): Database => ({
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Database",
+    metadata: { name: "far", ...metadata },
+    spec: { name: "far", owner: "app", cluster: { name: "c" }, extensions: extensions.map((name) => ({ name })) },
+  });
+  expect(refuseDatabase(database({}, ["hstore", "ltree"]))).toBeUndefined();
+  expect(refuseDatabase(database({}, ["hstore", "hstore"]))).toBe(
+    'the resource failed admission validation on: spec.extensions[1].name: Duplicate value: "hstore"',
+  );
+  const off = { annotations: { "cnpg.io/validation": "disabled" } };
+  expect(refuseDatabase(database(off, ["hstore", "hstore"]))).toBeUndefined();
+  const leaving = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+  expect(refuseDatabase(database(leaving, ["hstore", "hstore"]))).toBeUndefined();
 });
