@@ -85,7 +85,7 @@ describe("a cluster that enables a plugin", () => {
       {
         name: "late.example.com",
         version: "1.2.3",
-        capabilities: ["TYPE_OPERATOR_SERVICE", "TYPE_LIFECYCLE_SERVICE", "TYPE_RECONCILER_HOOKS"],
+        capabilities: ["TYPE_OPERATOR_SERVICE", "TYPE_RECONCILER_HOOKS", "TYPE_LIFECYCLE_SERVICE"],
         operatorCapabilities: ["TYPE_SET_STATUS_IN_CLUSTER", "TYPE_DEREGISTER"],
       },
     ]);
