@@ -185,25 +185,44 @@ function copyFolder(from: string, to: string): void {
   execFileSync("chown", ["-R", `${lab.user.uid}:${lab.user.gid}`, to]);
 }
 
-test("a snapshot that was taken while the server ran recovers by its label and the archive", async () => {
-  const instance = await lab.instance("lab-7");
+/** Gives instances a volume that was copied while the source ran; tells the label, base64, that recovery needs. */
+async function copyRunningSource(...instances: LabInstance[]): Promise<string> {
   const { socketDir: host, port, dataDir } = source.server;
   const origin = { host, port, user: "postgres", database: "postgres", applicationName: "test" };
   const session = await createSqlConnector().connect(origin);
   await session.query("SELECT pg_backup_start('snapshot', true)");
-  copyFolder(dataDir, instance.pgData);
+  for (const instance of instances) copyFolder(dataDir, instance.pgData);
   const [stopped] = await session.query("SELECT labelfile FROM pg_backup_stop()");
   await session.close();
+  return Buffer.from(String(stopped?.["labelfile"])).toString("base64");
+}
+
+test("a snapshot that was taken while the server ran recovers by its label and the archive", async () => {
+  const [instance, killed] = [await lab.instance("lab-7"), await lab.instance("lab-9")];
+  const label = await copyRunningSource(instance, killed);
   await source.sql("CREATE TABLE public.after_snapshot AS SELECT 4711 AS ids");
   await source.flush();
-  const label = Buffer.from(String(stopped?.["labelfile"])).toString("base64");
   const { exit } = instance.job("snapshot-recovery", [`--backuplabel=${label}`]);
   expect(await exit, instance.output.slice(-4000)).toBe(0);
   expect(query(instance, ids)).toBe("1,2,3,4,5,6");
   expect(query(instance, "SELECT ids FROM after_snapshot")).toBe("4711");
   expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
   expect(existsSync(join(instance.pgData, "postmaster.pid"))).toBe(false);
-});
+
+  // The same for a Job whose pod is killed, wherever that finds it, and which the kubelet starts again.
+  const points = ["Removing a file", "Generated recovery configuration", "redo starts", "selected new timeline"];
+  for (const point of [...points, "archive recovery complete", ...points]) {
+    const job = killed.job("snapshot-recovery", [`--backuplabel=${label}`]);
+    const start = killed.output.length;
+    await until(point, async () => killed.output.slice(start).includes(point), 60_000);
+    await job.kill();
+  }
+  const last = killed.job("snapshot-recovery", [`--backuplabel=${label}`]);
+  expect(await last.exit, killed.output.slice(-4000)).toBe(0);
+  expect(query(killed, ids)).toBe("1,2,3,4,5,6");
+  expect(query(killed, "SELECT ids FROM after_snapshot")).toBe("4711");
+  expect(killed.control()).toContain("shut down");
+}, 240_000);
 
 test("a snapshot of an instance's volume becomes a standby of its cluster", async () => {
   const [primary, instance] = [await lab.instance("lab-1"), await lab.instance("lab-8")];
