@@ -31,8 +31,9 @@ export async function applyDatabaseContents(
     list("servers", spec.servers, (item) => applyServer(session, item)),
   ];
   for (const { work } of lists) await work((ensure) => ensure !== "absent");
-  // What goes may lie in something else that goes.
-  for (const { work } of lists.toReversed()) await work((ensure) => ensure === "absent");
+  // What goes may lie in something else that goes, or go only with it, as the wrapper of an extension does.
+  const leaving = lists.toReversed();
+  for (const { work } of [...leaving, ...leaving]) await work((ensure, applied) => ensure === "absent" && !applied);
   const status = Object.fromEntries(
     lists.flatMap(({ name, results }) => (results ? [[name, results]] : [])),
   ) as ContentsStatus;
@@ -45,9 +46,9 @@ function list<T extends { name: string; ensure?: "present" | "absent" }>(
   apply: (item: T) => Promise<void>,
 ) {
   const results = items?.map((item): ItemResult => ({ name: item.name, applied: false }));
-  const work = async (concerns: (ensure: "present" | "absent" | undefined) => boolean) => {
+  const work = async (concerns: (ensure: "present" | "absent" | undefined, applied: boolean) => boolean) => {
     for (const [index, item] of (items ?? []).entries()) {
-      if (!results || !concerns(item.ensure)) continue;
+      if (!results || !concerns(item.ensure, results[index]?.applied === true)) continue;
       results[index] = await apply(item).then(
         () => ({ name: item.name, applied: true }),
         (error: unknown) => ({

@@ -122,7 +122,8 @@ test("extension, foreign data wrapper and server of a database are made, changed
   await lab.apply(far(spec("present", "5434")));
   await until("changed option", async () => one.psql(facts, "far") === "{port=5434}|t|t", limitMs);
   await lab.apply(far(spec("absent", "5434")));
-  await until("all gone", async () => (await declared("databases", "far")).applied === true, limitMs);
+  // In one go: a failure would rest for half a minute.
+  await until("all gone", async () => (await declared("databases", "far")).applied === true, 20_000);
   expect(one.psql("SELECT count(*) FROM pg_foreign_data_wrapper", "far")).toBe("0");
 });
 
