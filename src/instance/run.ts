@@ -163,7 +163,13 @@ export async function runInstance(
     void volumes.follow();
     reconciler.wake();
   });
-  const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster));
+  const events = createEventSink(kube, {
+    component: "instance-manager",
+    instance: settings.podName,
+    clock: context.clock,
+    logger,
+  });
+  const status = createClusterStatusWriter(context, (cluster) => watch.observeWrite(cluster), events);
   const manager = { goArch: identity.arch, hash: identity.executableHash };
   const reconciler = new Reconciler({
     context,
@@ -202,12 +208,6 @@ export async function runInstance(
   const metrics = createRemoteServer(metricsHandler(context, context.sql, sources), { tls: settings.metricsTls });
   const wal = createInstanceWal(context, { status, plugins });
   context.archiveWal = (path) => wal.requests.archiveAnyway(path);
-  const events = createEventSink(kube, {
-    component: "instance-manager",
-    instance: settings.podName,
-    clock: context.clock,
-    logger,
-  });
   const backups = new BackupRunner({ context, plugins, status, events, inTree: () => wal.inTree() });
   const upgrade = new ManagerUpgrade({
     context,

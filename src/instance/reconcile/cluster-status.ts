@@ -1,9 +1,10 @@
-import { pendingPrimary } from "../../api/constants.ts";
+import { cnpgApiVersion, pendingPrimary } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { formatMicroTime } from "../../api/micro-time.ts";
 import { phases } from "../../api/phases.ts";
 import { type PatchOptions, patchStatus } from "../../kube/patch-status.ts";
 import { resources } from "../../kube/resources.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
 import type { InstanceContext } from "../instance-context.ts";
 
 /** Longest time for a claim: the right to make it is looked at before, and does not last. */
@@ -52,12 +53,15 @@ export function createClusterStatusWriter(
   context: InstanceContext,
   /** Lets the local copy see a write at once. */
   observeWrite: (cluster: Cluster) => void,
+  events: EventSink,
 ): ClusterStatusWriter {
   const { kube, clock, settings, logger } = context;
   const key = { namespace: settings.namespace, name: settings.clusterName };
 
-  async function write(change: (current: Cluster) => Cluster | undefined, options: PatchOptions): Promise<void> {
-    observeWrite(await patchStatus(kube, resources.clusters, key, change, options));
+  async function write(change: (current: Cluster) => Cluster | undefined, options: PatchOptions): Promise<Cluster> {
+    const written = await patchStatus(kube, resources.clusters, key, change, options);
+    observeWrite(written);
+    return written;
   }
 
   return {
@@ -93,12 +97,14 @@ export function createClusterStatusWriter(
     },
 
     async declineTarget(reason, signal) {
-      await write(
+      const phaseReason = `${settings.podName} is not promoted: ${reason}`;
+      let isMine = false;
+      const { metadata } = await write(
         (current) => {
           const { targetPrimary, currentPrimary } = current.status ?? {};
-          if (targetPrimary !== settings.podName || currentPrimary === settings.podName) return undefined;
+          isMine = targetPrimary === settings.podName && currentPrimary !== settings.podName;
+          if (!isMine) return undefined;
           const targetPrimaryTimestamp = formatMicroTime(clock.now());
-          const phaseReason = `${settings.podName} is not promoted: ${reason}`;
           return {
             ...current,
             status: { ...current.status, targetPrimary: pendingPrimary, targetPrimaryTimestamp, phaseReason },
@@ -106,7 +112,11 @@ export function createClusterStatusWriter(
         },
         { signal: AbortSignal.any([signal, AbortSignal.timeout(claimLimitMs)]) },
       );
+      if (!isMine) return;
       logger.warning("This instance is not promoted, the operator is to choose anew", { reason });
+      // The operator's next attempt replaces the phase's reason, this stays.
+      const target = { apiVersion: cnpgApiVersion, kind: "Cluster", ...key, uid: metadata.uid ?? "" };
+      events.record(target, { type: "Warning", reason: "PromotionDeclined", message: phaseReason });
     },
 
     async setPhase(phase, reason, signal) {

@@ -174,7 +174,8 @@ export class RoleStep {
       // Answers are worth something only for the tenure in which they were given.
       if (!lease.held || lease.right?.transitions !== tenure) return 0;
       if (check.kind === "decline") {
-        await status.declineTarget(check.reason, signal);
+        // The write moves the target, which ends the pass: its own end must not keep it from being told.
+        await status.declineTarget(check.reason, this.life);
         return 0;
       }
     }

@@ -1,5 +1,6 @@
 import { isReplicaCluster } from "../../api/cluster-facts.ts";
 import { pendingPrimary } from "../../api/constants.ts";
+import { annotations } from "../../api/labels.ts";
 import { isFenced, parseFencing } from "../../api/markers.ts";
 import { phases } from "../../api/phases.ts";
 import { planDrain } from "./drain.ts";
@@ -103,7 +104,7 @@ function failOver(
 ): Wait | null {
   const candidate = chooseSuccessor(pass, current, sorted);
   if (!candidate) return unsettled ? returnToCurrent(pass, current, "no instance may take over") : null;
-  const denied = quorumDenial(pass, current, sorted);
+  const denied = candidate.name === wordOnFailover(pass) ? null : quorumDenial(pass, current, sorted);
   // What was seen when the failover began may be gone by now.
   if (unsettled && denied !== null) return returnToCurrent(pass, current, denied);
   if (!unsettled && mustHoldBack(pass, current, denied)) return null;
@@ -118,7 +119,18 @@ function failOver(
 }
 
 function chooseSuccessor(pass: Pass, current: string, sorted: readonly PolledInstance[]): AnsweredInstance | undefined {
-  return sorted.find((it): it is AnsweredInstance => mayTakeOver(pass, current, it));
+  const eligible = sorted.filter((it): it is AnsweredInstance => mayTakeOver(pass, current, it));
+  return eligible.find((it) => it.name === wordOnFailover(pass)) ?? eligible[0];
+}
+
+/**
+ * Whom a person named where a failover has begun and nobody was promoted so far: the successor may have given its place back
+ * because others that it can't reach may have more. Before that nobody is asked, and an old word must decide nothing.
+ */
+function wordOnFailover(pass: Pass): string | undefined {
+  return primaryState(pass).kind === "electing"
+    ? pass.cluster.metadata.annotations?.[annotations.namedPrimary]
+    : undefined;
 }
 
 function mayTakeOver(pass: Pass, current: string, it: PolledInstance): it is AnsweredInstance {
@@ -161,6 +173,10 @@ function mustHoldBack(pass: Pass, current: string, denied: string | null): boole
     }
   }
   if (denied === null) return false;
+  const message =
+    `No failover from ${current}: ${denied}. It begins once enough of them answer and are ready; to go on with what ` +
+    "the others have and lose what they may lack, set spec.postgresql.synchronous.failoverQuorum to false";
+  recordEvent(pass, "Warning", "FailoverQuorumDenied", message);
   lookAgain(pass, 1_000);
   return true;
 }

@@ -70,9 +70,19 @@ export function planPromotion(view: PromotionView): PromotionDecision {
     const known = view.peers.filter(({ position }) => position !== undefined).map(({ name }) => name);
     const reachable = view.position === undefined ? known : [view.me, ...known];
     const shortfall = quorumShortfall(view.quorum, { primary: view.former, reachable });
-    if (shortfall !== null) return { kind: "decline", final: false, reason: shortfall };
+    if (shortfall !== null) return { kind: "decline", final: false, reason: `${shortfall}${wayOut(view)}` };
   }
   return { kind: "promote", reason: "nobody who answers has more WAL" };
+}
+
+/** What a person can do who wants to go on. */
+function wayOut({ me, peers }: PromotionView): string {
+  const unknown = peers.filter(({ position }) => position === undefined).map(({ name }) => name);
+  const toReach = unknown.length > 0 ? ` ${unknown.join(" and ")} did not tell ${me} how much WAL is there.` : "";
+  return (
+    `.${toReach} Let the instances reach each other; or, to go on with what ${me} has and lose what it may lack, annotate ` +
+    `the Cluster with ${annotations.namedPrimary}=${me}`
+  );
 }
 
 /** What an instance's status tells of its WAL: `undefined` from a primary, or while it has not seen all that lies on its disk. */

@@ -77,6 +77,16 @@ test("who lacks what another standby may have acknowledged is not promoted, nor 
   await isDeclined(two, "only 1 of 2 synchronous standbys can take over");
   three.signalRuntime("SIGCONT");
   await isDeclined(two, "lab-3 has WAL of lab-1 that is missing here");
+  // By now the phase's reason is another one; the events still tell a person what to do.
+  const told = await until("events", async () => {
+    const text = await lab.plane.kubectl(["get", "events", "-n", "default", "-o", "json"]);
+    const { items } = JSON.parse(text) as { items: { reason: string; message: string }[] };
+    const messages = items.flatMap((it) => (it.reason === "PromotionDeclined" ? [it.message] : []));
+    return messages.length >= 2 && messages.join("\n");
+  });
+  expect(told).toMatch(
+    /^lab-2 is not promoted: only 1 of 2 .* lab-3 did not tell lab-2 .* cnpg-ts\.dev\/namedPrimary=lab-2$/m,
+  );
 }, 180_000);
 
 test("who has the most is promoted, with all that was acknowledged", async () => {

@@ -29,25 +29,31 @@ function world(targetPrimary: string) {
     settings: { podName: "c-1", namespace: "ns", clusterName: "c" },
     logger: captureLogs().logger,
   } as unknown as InstanceContext;
-  const status = createClusterStatusWriter(context, () => undefined);
+  const events: { reason: string; message: string }[] = [];
+  const record = (_: unknown, event: { reason: string; message: string }) => void events.push(event);
+  const status = createClusterStatusWriter(context, () => undefined, { record });
   const current = () => kube.peek(resources.clusters, key)?.status?.currentPrimary;
-  return { kube, status, current, signal: new AbortController().signal };
+  return { kube, status, current, events, signal: new AbortController().signal };
 }
 
 describe("declineTarget", () => {
-  test("the target gives its place back", async () => {
-    const { kube, status, signal } = world("c-1");
+  test("the target gives its place back, and an event tells why when the phase's reason is another by now", async () => {
+    const { kube, status, events, signal } = world("c-1");
     await status.declineTarget("c-3 has more", signal);
     expect(kube.peek(resources.clusters, key)?.status).toMatchObject({
       currentPrimary: "c-2",
       targetPrimary: "pending",
       phaseReason: "c-1 is not promoted: c-3 has more",
     });
+    expect(events).toEqual([
+      { type: "Warning", reason: "PromotionDeclined", message: "c-1 is not promoted: c-3 has more" },
+    ]);
   });
 
   test("the place of another one is left alone", async () => {
-    const { kube, status, signal } = world("c-3");
+    const { kube, status, events, signal } = world("c-3");
     await status.declineTarget("c-3 has more", signal);
+    expect(events).toEqual([]);
     expect(kube.peek(resources.clusters, key)?.status?.targetPrimary).toBe("c-3");
     expect(kube.requests.map((request) => request.verb)).toEqual(["get"]);
   });

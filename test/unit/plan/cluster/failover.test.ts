@@ -233,6 +233,17 @@ describe("the failover quorum", () => {
     expect(target({ cluster, observed: { ...observed, ...fields } })).toBe(expected);
   });
 
+  it("that denies tells why, and what a person can do", () => {
+    const { cluster, observed } = withoutPrimary({}, {}, spec);
+    const { actions } = plan(cluster, { ...observed, ...quorum(["c-2", "c-3", "c-4"], 1) });
+    const told = actions.filter((it) => it.kind === "event" && it.event === "FailoverQuorumDenied");
+    expect(told.map((it) => it.reason)).toEqual([
+      "No failover from c-1: only 2 of 3 synchronous standbys can take over, 1 acknowledge. It begins once enough of them " +
+        "answer and are ready; to go on with what the others have and lose what they may lack, set " +
+        "spec.postgresql.synchronous.failoverQuorum to false",
+    ]);
+  });
+
   it("that denies does not start the delay anew", () => {
     const since = { currentPrimaryFailingSinceTimestamp: "2026-01-02T03:00:00.000000Z" };
     const { cluster, observed } = withoutPrimary({}, since, { ...spec, failoverDelay: 30 });

@@ -52,6 +52,24 @@ describe("the instance that a person named", () => {
     expect(plan(cluster, observed).status.targetPrimary).toBe("c-2");
   });
 
+  describe("while a voter is left", () => {
+    const spec = { holderIdentity: "", leaseTransitions: 3 };
+    const lease = { spec, voters: ["c-1", "c-2", "c-3"] };
+    const quorum = { postgresql: { synchronous: { method: "any" as const, number: 1, failoverQuorum: true } } };
+
+    it.each([
+      ["is the successor once a failover has begun that nobody finished", "pending", lease, {}, "c-3"],
+      ["goes before the failover quorum then", "pending", lease, quorum, "c-3"],
+      ["counts for nothing before a failover has begun", "c-1", lease, {}, "c-2"],
+      ["does not go before the failover quorum before that", "c-1", lease, quorum, "c-1"],
+      ["is passed over when it can't take the lease", "pending", { spec, voters: ["c-1", "c-2"] }, {}, "c-2"],
+    ])("%s", (_, targetPrimary, held, settings, expected) => {
+      const { cluster, observed } = lost(held, { targetPrimary });
+      const asked = { ...cluster, spec: { ...cluster.spec, ...settings } };
+      expect(plan(asked, observed).status.targetPrimary).toBe(expected);
+    });
+  });
+
   it("replaces a successor that may not take the lease", () => {
     const { cluster, observed } = lost({}, { targetPrimary: "c-2" });
     expect(planBeforeStatusCalls(cluster, observed, now).status.targetPrimary).toBe("c-3");

@@ -57,6 +57,14 @@ describe("an instance that holds the lease and asked the others", () => {
     expect(`${decision.kind}${when}`).toBe(expected);
     expect(decision.reason).toMatch(reason);
   });
+
+  test("says who did not answer, and what a person can do", () => {
+    const decision = planPromotion({ ...view, quorum: record, peers: c(undefined) });
+    expect(decision.reason).toBe(
+      "only 1 of 2 synchronous standbys can take over, 1 acknowledge. c did not tell b how much WAL is there. Let the instances " +
+        "reach each other; or, to go on with what b has and lose what it may lack, annotate the Cluster with cnpg-ts.dev/namedPrimary=b",
+    );
+  });
 });
 
 const cluster = (spec: object, annotations: Record<string, string> = {}) =>
