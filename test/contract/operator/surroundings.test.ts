@@ -275,16 +275,17 @@ describe("managed Services", () => {
     expect(after?.spec).toMatchObject({ sessionAffinity: "ClientIP", clusterIP: before?.spec?.clusterIP });
   });
 
-  it("that are replaced come as new objects, but not for a label", async () => {
+  it("that are replaced come as new objects, also for an annotation", async () => {
     const before = await service("w-extra");
     await scene.patchSpec("w", { managed: { services: additional("ClusterIP", "replace") } });
     await expect
       .poll(async () => (await service("w-extra"))?.metadata.annotations?.["cnpg.io/updateStrategy"], soon)
       .toBe("replace");
-    expect((await service("w-extra"))?.metadata.uid).toBe(before?.metadata.uid);
+    const replaced = await service("w-extra");
+    expect(replaced?.metadata.uid).not.toBe(before?.metadata.uid);
     await scene.patchSpec("w", { managed: { services: additional("LoadBalancer", "replace") } });
     await expect.poll(async () => (await service("w-extra"))?.spec?.type, soon).toBe("LoadBalancer");
-    expect((await service("w-extra"))?.metadata.uid).not.toBe(before?.metadata.uid);
+    expect((await service("w-extra"))?.metadata.uid).not.toBe(replaced?.metadata.uid);
   });
 
   it("that the API server will not take are told in its words", async () => {
