@@ -130,13 +130,19 @@ test("a copy of a running server becomes a cluster of its own", async () => {
   await retire(instance);
 });
 
-test("imports one database by a user who gets into no other, and gives it to its new owner", async () => {
+test("imports one database by a user who gets into no other, and gives it to its new owner, also after attempts that were killed", async () => {
   const imported = { source: { externalCluster: "shop-only" }, type: "microservice", databases: ["shop"] };
   const postImportApplicationSQL = ["CREATE TABLE after_import AS SELECT count(*) AS n FROM s.t"];
   const initdb = { database: "app", owner: "app", import: { ...imported, postImportApplicationSQL } };
   await bootstrap({ pg_basebackup: null, initdb });
   const instance = await lab.instance("lab-2");
   const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
+  for (const point of ["Exporting database", '"section":"pre-data"', '"section":"data"', '"section":"post-data"']) {
+    const job = instance.job("import", args);
+    const start = instance.output.length;
+    await until(point, async () => instance.output.slice(start).includes(point));
+    await job.kill();
+  }
   expect(await instance.job("import", args).exit, instance.output.slice(-3000)).toBe(0);
   expect(instance.output).not.toContain(password);
   expect(existsSync(join(instance.pgData, "dumps"))).toBe(false);
@@ -147,7 +153,7 @@ test("imports one database by a user who gets into no other, and gives it to its
   expect(instance.psql("SELECT rolsuper FROM pg_roles WHERE rolname = 'app'")).toBe("f");
   expect(instance.psql("SHOW fsync")).toBe("on");
   await retire(instance);
-});
+}, 240_000);
 
 test("imports definitions alone, with the user's options; an attempt that fails in the middle leaves no superuser", async () => {
   const schemaOnly = {
