@@ -295,9 +295,10 @@ test("the Cluster and the metrics of old tell what the plugin's archive can rest
   });
   await until("the metrics follow", async () => {
     const { body } = await one.metrics();
+    const shown = (name: string) => Number(new RegExp(`^cnpg_collector_${name} (\\S+)$`, "m").exec(body)?.[1]);
     return (
-      body.includes(`cnpg_collector_first_recoverability_point ${seconds("2025-12-01T00:00:00Z")}\n`) &&
-      body.includes(`cnpg_collector_last_available_backup_timestamp ${seconds("2026-01-01T00:01:00Z")}\n`)
+      shown("first_recoverability_point") === seconds("2025-12-01T00:00:00Z") &&
+      shown("last_available_backup_timestamp") === seconds("2026-01-01T00:01:00Z")
     );
   });
 });
