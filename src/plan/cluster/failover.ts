@@ -156,8 +156,8 @@ function quorumDenial(pass: Pass, current: string, sorted: readonly PolledInstan
 }
 
 /**
- * Whether a failover that is due must not begin yet: its delay runs, or the quorum denies it. The pass goes on, so that
- * the failing primary is given its pod back meanwhile; the start of the failure stays written down.
+ * Whether a failover that is due must not begin yet: its delay runs, or the quorum denies it. The pass goes on, and where
+ * the quorum denies it gives the failing primary its pod back; the start of the failure stays written down.
  */
 function mustHoldBack(pass: Pass, current: string, denied: string | null): boolean {
   const configured = (pass.cluster.spec.failoverDelay ?? 0) * 1_000;
@@ -169,6 +169,7 @@ function mustHoldBack(pass: Pass, current: string, denied: string | null): boole
     const leftMs = delayMs - (pass.now.getTime() - Date.parse(since));
     if (leftMs > 0) {
       lookAgain(pass, Math.min(1_000, leftMs));
+      pass.failoverDelayed = true;
       return true;
     }
   }

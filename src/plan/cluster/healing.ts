@@ -51,8 +51,10 @@ export function planReadyVolumes(pass: Pass, volumes: ClassifiedVolumes): void {
  * runs if nothing else does, so that a cold start does not look like a lost primary. `null` when every instance has one.
  */
 export function planReattach(pass: Pass, volumes: ClassifiedVolumes): Wait | null {
-  const orphans = orphanedGroups(pass, volumes);
-  if (orphans.length === 0) return null;
+  const all = orphanedGroups(pass, volumes);
+  if (all.length === 0) return null;
+  const orphans = pass.failoverDelayed ? all.filter((it) => !isPrimaryGroup(pass, it)) : all;
+  if (orphans.length === 0) return { requeueAfterMs: 1_000, because: "a failover is due when its delay is over" };
   const isCold = !pass.observed.pods.some(isActivePod);
   const primary = volumes.groups.find((it) => isPrimaryGroup(pass, it));
   if (isCold && primary && isPodPending(pass, primary)) return waitForActivePods(pass);

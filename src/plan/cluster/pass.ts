@@ -21,6 +21,8 @@ export interface Pass {
   planned: ClusterStatus;
   /** The pass is to be repeated after at most this time, whatever stage ends it. */
   lookAgainMs: number | undefined;
+  /** A failover is due once its delay is over: a primary without a pod gets none, or the failover would never come. */
+  failoverDelayed: boolean;
 }
 
 /** A stage's wish to end the pass; `null` from a stage means: go on. */
@@ -34,7 +36,8 @@ export type Stage = (pass: Pass) => Wait | null;
 
 export function beginPass(cluster: Cluster, observed: ObservedCluster, now: Date): Pass {
   const status = cluster.status ?? {};
-  return { cluster, observed, now, actions: [], status, planned: status, lookAgainMs: undefined };
+  const flags = { lookAgainMs: undefined, failoverDelayed: false };
+  return { cluster, observed, now, actions: [], status, planned: status, ...flags };
 }
 
 /** Plans the write of what changed in the status since the last such step. */

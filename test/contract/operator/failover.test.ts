@@ -111,10 +111,14 @@ describe("failover", () => {
 
   it("waits for its delay, which begins with the failure and is forgotten when the primary comes back", async () => {
     await scene.patchSpec(c, { failoverDelay: 3_600 });
-    await losePrimary();
+    await scene.node.setReady(`${c}-1`, false);
+    const primary = scene.node.instances.get(`${c}-1`);
+    const healthy = primary?.status ?? null;
+    if (primary) primary.status = null;
     const failing = await scene.waitStatus(c, "the start of the failure", (it) => isSince(it) !== undefined);
     expect(failing.status?.targetPrimary).toBe(`${c}-1`);
-    await releasePrimary();
+    if (primary) primary.status = healthy;
+    await scene.node.setReady(`${c}-1`, true);
     const back = await scene.waitHealthy(c, 3);
     expect(back.status).toMatchObject({ currentPrimary: `${c}-1`, timelineID: 1 });
     await scene.waitStatus(c, "no failure", (it) => isSince(it) === undefined);
