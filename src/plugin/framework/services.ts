@@ -42,9 +42,12 @@ export interface OperatorService {
 export interface LifecycleService {
   /** Kinds and operations for which the hook is called. Offer `evaluate` with `create` for pods, else changes never roll out. */
   capabilities: readonly LifecycleCapability[];
-  /** Must answer the same for the same input, and nothing where its work is done already. */
+  /**
+   * Must answer the same for the same input, and nothing where its work is done already. The operation is `unknown` when the client
+   * does not say it, or says one of a later protocol.
+   */
   hook(
-    request: { operation: LifecycleOperation; cluster: Cluster; object: KubeObject },
+    request: { operation: LifecycleOperation | "unknown"; cluster: Cluster; object: KubeObject },
     context: CallContext,
   ): Answer<PatchAnswer>;
 }

@@ -4,7 +4,6 @@ import type { LifecycleCapability, LifecycleOperation, PluginDocument } from "..
 import { OperatorLifecycle, OperatorOperationType_Type } from "../gen/operator_lifecycle_pb.ts";
 import { decodeDocument, encodeCluster, encodeDocument } from "./document.ts";
 import { defineRpc, nothing } from "./rpc.ts";
-import { WireError } from "./wire-error.ts";
 
 const numbers: Record<LifecycleOperation, OperatorOperationType_Type> = {
   patch: OperatorOperationType_Type.PATCH,
@@ -41,16 +40,12 @@ export const lifecycleRpcs = {
       // Never trimmed: the patch that comes back applies to exactly this text.
       objectDefinition: encodeDocument(request.object),
     }),
-    fromRequest: (message): { operation: LifecycleOperation; cluster: Cluster; object: KubeObject } => {
-      const type = message.operationType?.type ?? OperatorOperationType_Type.UNSPECIFIED;
-      const operation = operationOf(type);
-      if (!operation) throw new WireError(`operation_type ${type} is not known`);
-      return {
-        operation,
-        cluster: decodeDocument(message.clusterDefinition, "cluster_definition"),
-        object: decodeDocument(message.objectDefinition, "object_definition"),
-      };
-    },
+    // Hooks of Go plugins do without it where it does not matter to them.
+    fromRequest: (message): { operation: LifecycleOperation | "unknown"; cluster: Cluster; object: KubeObject } => ({
+      operation: operationOf(message.operationType?.type ?? OperatorOperationType_Type.UNSPECIFIED) ?? "unknown",
+      cluster: decodeDocument(message.clusterDefinition, "cluster_definition"),
+      object: decodeDocument(message.objectDefinition, "object_definition"),
+    }),
     toResponse: (jsonPatch: Uint8Array) => ({ jsonPatch }),
     fromResponse: ({ jsonPatch }): Uint8Array => jsonPatch,
   }),

@@ -167,6 +167,11 @@ describe("golden vectors of the protocol, produced by Go", () => {
       { cluster: empty, checkEmptyWalArchive: false },
     ],
     [
+      "OperatorLifecycleRequest that does not say the operation",
+      lifecycleRpcs.hook.decodeRequest(bytes("12027b7d1a027b7d")),
+      { operation: "unknown", cluster: {}, object: {} },
+    ],
+    [
       "OperatorLifecycleRequest",
       lifecycleRpcs.hook.decodeRequest(bytes("0a02080612027b7d1a027b7d")),
       { operation: "evaluate", cluster: empty, object: empty },
