@@ -315,6 +315,18 @@ export class Manager {
     this.stop(mode, () => this.holder.release(() => this.killContainer(this.world.between(300, 3_000))));
   }
 
+  /** A primary that is to be none: PostgreSQL, then the lease; container and process stay, with all that they remember. */
+  #stepDown(why: string): void {
+    if (this.#terminating) return;
+    this.#terminating = true;
+    this.note(() => `steps down: ${why}`);
+    this.stop("fast", () =>
+      this.holder.release(() => {
+        this.#terminating = false;
+      }),
+    );
+  }
+
   #decideRole(cluster: SimCluster): RoleDecision {
     const { postgres } = this;
     const unclear =
@@ -366,7 +378,7 @@ export class Manager {
     }
     switch (role.kind) {
       case "stop":
-        this.terminate("fast", role.reason);
+        this.#stepDown(role.reason);
         return;
       case "promote":
         this.#promote(cluster, role.waitForReceiver);
