@@ -26,6 +26,11 @@ async function readOrUndefined(path: string): Promise<Buffer | undefined> {
   }
 }
 
+/** Changes nothing where nothing is to be changed: also that is a write, and on a disk that hangs nobody comes back from it. */
+async function setMode(path: string, mode: number): Promise<void> {
+  if (((await fs.stat(path)).mode & 0o7777) !== mode) await fs.chmod(path, mode);
+}
+
 let temporaryCounter = 0;
 
 async function writeAtomic(path: string, content: string | Uint8Array, mode?: number): Promise<boolean> {
@@ -33,7 +38,7 @@ async function writeAtomic(path: string, content: string | Uint8Array, mode?: nu
   const old = await readOrUndefined(path);
   if (old?.equals(bytes)) {
     // Equal content with another mode is still put right.
-    if (mode !== undefined && ((await fs.stat(path)).mode & 0o777) !== mode) await fs.chmod(path, mode);
+    if (mode !== undefined) await setMode(path, mode);
     return false;
   }
   temporaryCounter += 1;
@@ -75,7 +80,7 @@ export function createFiles(): Files {
     rename: (from, to) => fs.rename(from, to),
     makeDirectory: async (path, mode) => {
       await fs.mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) });
-      if (mode !== undefined) await fs.chmod(path, mode);
+      if (mode !== undefined) await setMode(path, mode);
     },
     list: async (path) => {
       try {
@@ -85,7 +90,7 @@ export function createFiles(): Files {
         throw error;
       }
     },
-    chmod: (path, mode) => fs.chmod(path, mode),
+    chmod: setMode,
     symlink: (target, path) => fs.symlink(target, path),
     readLink: async (path) => {
       try {

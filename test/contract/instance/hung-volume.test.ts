@@ -1,0 +1,72 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseVolumeFailure } from "../../../src/api/volume-failure.ts";
+import { Lab, type LabInstance, until } from "./lab.ts";
+
+let lab: Lab;
+let one: LabInstance;
+let isMounted = false;
+let thawer: ChildProcess | undefined;
+
+/** From now on whoever writes to the volume hangs in the kernel; not for good, even if this process is killed. */
+function freeze(): void {
+  thawer = spawn("sh", ["-c", 'sleep 100; fsfreeze --unfreeze "$1"', "sh", one.volume], {
+    detached: true,
+    stdio: "ignore",
+  });
+  thawer.unref();
+  execFileSync("fsfreeze", ["--freeze", one.volume]);
+}
+
+function thaw(): void {
+  if (!thawer) return;
+  execFileSync("fsfreeze", ["--unfreeze", one.volume]);
+  if (thawer.pid !== undefined) process.kill(-thawer.pid);
+  thawer = undefined;
+}
+
+beforeAll(async () => {
+  lab = await Lab.start();
+  await lab.patchCluster({ metadata: { annotations: { "cnpg-ts.dev/diskProbeSeconds": "4" } } });
+  one = await lab.instance("lab-1");
+  const image = join(lab.root, "disk.img");
+  execFileSync("truncate", ["--size=600M", image]);
+  execFileSync("mkfs.ext4", ["-q", image]);
+  execFileSync("mount", ["-o", "loop", image, one.volume]);
+  isMounted = true;
+  lab.giveAway(one.volume);
+  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
+  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
+  one.run({ launcher: true });
+  await one.ready();
+});
+
+afterAll(async () => {
+  thaw();
+  await one?.remove();
+  if (isMounted) execFileSync("umount", [one.volume]);
+  await lab?.stop();
+});
+
+test("on a file system that hangs, the lease is given back and status calls are answered, while processes hang in the kernel", async () => {
+  one.psql("CREATE TABLE kept AS SELECT 1 AS x");
+  freeze();
+  const writer = one.session("INSERT INTO kept VALUES (2)");
+  // A pass over files that are as they should be: one that only wrote what is there already would hang, with the whole manager.
+  for (let pass = 0; pass < 3; pass += 1) {
+    await lab.patchCluster({ metadata: { annotations: { "example.org/looked-at": String(pass) } } });
+  }
+  const holder = async () => (await lab.lease()).spec["holderIdentity"] ?? "";
+  await until("the lease is given back", async () => (await holder()) === "", 60_000);
+  expect(one.output).toContain(`no write to ${one.volume} came back for 4000 ms: killed every process of the pod`);
+  const answer = await until("an answer", async () => one.get("/pg/status"));
+  expect(answer.status).toBe(503);
+  expect(parseVolumeFailure(answer.body)?.folders).toEqual([one.volume]);
+  expect(one.postgresProcesses()).not.toEqual([]);
+  thaw();
+  writer.kill();
+  await one.ready(60_000);
+  expect(await holder()).toBe("lab-1");
+  expect(Number(one.psql("SELECT count(*) FROM kept"))).toBeGreaterThan(0);
+}, 180_000);
