@@ -152,8 +152,8 @@ describe("metrics of the Cluster object", () => {
     expect(values(cluster, true)).toBe(
       [
         "cnpg_collector_fencing_on 1",
-        "cnpg_collector_first_recoverability_point 1795996800",
-        "cnpg_collector_last_available_backup_timestamp 1795996801",
+        "cnpg_collector_first_recoverability_point 1.7959968e+09",
+        "cnpg_collector_last_available_backup_timestamp 1.795996801e+09",
         "cnpg_collector_last_failed_backup_timestamp 0",
         "cnpg_collector_manual_switchover_required 1",
         "cnpg_collector_nodes_used 2",
