@@ -80,26 +80,31 @@ export async function takeFirstBackup(kubectl: Kubectl, report: Report): Promise
     metadata: { namespace, name: names.backup },
     spec: { cluster: { name }, method: "plugin", pluginConfiguration: { name: plugin.name } },
   };
-  return await step(report, "Taking a base backup", "about 10 s the first time", async () => {
-    const query = ["get", "backups.postgresql.cnpg.io", names.backup, "-n", namespace];
-    const known = await kubectl.json<BackupView>(query).catch(() => undefined);
-    // One that failed is in the way of another try.
-    if (known?.status?.phase === backupPhases.failed) {
-      await kubectl.run(["delete", "backups.postgresql.cnpg.io", names.backup, "-n", namespace]);
-    }
-    await apply(kubectl, [backup]);
-    const end = Date.now() + backupTimeoutMs;
-    for (;;) {
-      const view = await kubectl.json<BackupView>(query);
-      const { phase, error } = view.status ?? {};
-      if (phase === backupPhases.completed) return view;
-      if (phase === backupPhases.failed) throw new UserError(`The base backup failed: ${error}`);
-      if (Date.now() > end) {
-        throw new UserError(`The base backup is not complete after 5 minutes; its phase is ${phase ?? "not set"}.`);
+  return await step(
+    report,
+    "Taking a base backup",
+    "about half a minute: PostgreSQL takes its time over the checkpoint",
+    async () => {
+      const query = ["get", "backups.postgresql.cnpg.io", names.backup, "-n", namespace];
+      const known = await kubectl.json<BackupView>(query).catch(() => undefined);
+      // One that failed is in the way of another try.
+      if (known?.status?.phase === backupPhases.failed) {
+        await kubectl.run(["delete", "backups.postgresql.cnpg.io", names.backup, "-n", namespace]);
       }
-      await delay(500);
-    }
-  });
+      await apply(kubectl, [backup]);
+      const end = Date.now() + backupTimeoutMs;
+      for (;;) {
+        const view = await kubectl.json<BackupView>(query);
+        const { phase, error } = view.status ?? {};
+        if (phase === backupPhases.completed) return view;
+        if (phase === backupPhases.failed) throw new UserError(`The base backup failed: ${error}`);
+        if (Date.now() > end) {
+          throw new UserError(`The base backup is not complete after 5 minutes; its phase is ${phase ?? "not set"}.`);
+        }
+        await delay(500);
+      }
+    },
+  );
 }
 
 interface StoreView {
