@@ -36,6 +36,8 @@ export interface InstanceHost {
   readonly root: string;
   /** The manager's program. */
   readonly bundle: string;
+  /** Node, where the user can reach it. */
+  readonly node: string;
   readonly user: { uid: number; gid: number };
   /** Folder of PostgreSQL's programs. */
   readonly binDir: string;
@@ -148,7 +150,7 @@ export class LabInstance {
 
   /** Runs a job's command to its end and gives the exit code. */
   job(role: keyof typeof jobCommands, args: readonly string[]): Contained {
-    const command = [process.execPath, this.lab.bundle, "instance", jobCommands[role], ...args];
+    const command = [this.lab.node, this.lab.bundle, "instance", jobCommands[role], ...args];
     const job = this.#start(command, this.#environment(`${this.name}-${role}`, "job"));
     this.#jobs.add(job);
     void job.exit.then(() => this.#jobs.delete(job));
@@ -158,7 +160,7 @@ export class LabInstance {
   /** Runs another command of the manager in the same place and gives what it prints. */
   command(args: readonly string[]): string {
     const env = this.#environment(this.name, "command");
-    return execFileSync(process.execPath, [this.lab.bundle, ...args], { env, ...this.lab.user }).toString();
+    return execFileSync(this.lab.node, [this.lab.bundle, ...args], { env, ...this.lab.user }).toString();
   }
 
   /** The same without blocking this process, which may be what the command waits for; gives the exit code. */
@@ -166,7 +168,7 @@ export class LabInstance {
     const env = this.#environment(this.name, "command");
     const [program = "", ...before] = dieWithParent(this.lab.user);
     return new Promise((resolve) => {
-      const all = [...before, process.execPath, this.lab.bundle, ...args];
+      const all = [...before, this.lab.node, this.lab.bundle, ...args];
       execFile(program, all, { env }, (error) => resolve(Number(error?.code ?? 0)));
     });
   }
@@ -180,7 +182,7 @@ export class LabInstance {
     this.#underLauncher = options.launcher ?? false;
     const started = options.launcher
       ? this.#start([join(this.scratch, "manager"), ...args], environment, true)
-      : this.#start([process.execPath, this.lab.bundle, ...args], environment);
+      : this.#start([this.lab.node, this.lab.bundle, ...args], environment);
     this.#running = started;
     this.#exit = started.exit.then((result) => {
       this.#running = undefined;
@@ -192,7 +194,7 @@ export class LabInstance {
   async installLauncher(): Promise<void> {
     copyFileSync(await buildLauncher(), join(this.scratch, "manager"));
     mkdirSync(join(this.scratch, "runtime"), { recursive: true });
-    const script = `#!/bin/sh\nshift\nexec "${process.execPath}" "${this.lab.bundle}" "$@"\n`;
+    const script = `#!/bin/sh\nshift\nexec "${this.lab.node}" "${this.lab.bundle}" "$@"\n`;
     writeFileSync(join(this.scratch, "runtime", "node"), script, { mode: 0o755 });
     execFileSync("chmod", ["755", join(this.scratch, "manager")]);
   }

@@ -18,6 +18,7 @@ import { type ControlPlane, startControlPlane } from "../../../local/control-pla
 import { choosePort } from "../../../local/process/free-port.ts";
 import { isAlive, type ProcessIdentity } from "../../../local/process/identity.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import { reachableNode } from "../../support/reachable-node.ts";
 import { createTestAuthority, type TestAuthority } from "../../support/tls-files.ts";
 import { clusterName, LabInstance, namespace } from "./lab-instance.ts";
 import { SwitchProxy } from "./switch-proxy.ts";
@@ -60,6 +61,7 @@ export class Lab {
   readonly root: string;
   readonly proxy: SwitchProxy;
   readonly bundle: string;
+  readonly node: string;
   readonly user = postgresUser();
   readonly binDir = binFolder();
   readonly #authority: TestAuthority;
@@ -71,6 +73,7 @@ export class Lab {
     this.proxy = proxy;
     this.#authority = authority;
     this.bundle = join(root, "manager.cjs");
+    this.node = reachableNode(root);
   }
 
   static async start(options: LabOptions = {}): Promise<Lab> {

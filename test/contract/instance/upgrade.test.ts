@@ -27,7 +27,7 @@ async function install(folder: string, version: string): Promise<Release> {
   const runtime = join(folder, "runtime");
   mkdirSync(runtime, { recursive: true });
   if (!existsSync(join(folder, "manager"))) copyFileSync(await buildLauncher(), join(folder, "manager"));
-  writeFileSync(join(runtime, "node"), `#!/bin/sh\nexec "${process.execPath}" "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(runtime, "node"), `#!/bin/sh\nexec "${lab.node}" "$@"\n`, { mode: 0o755 });
   copyFileSync(lab.bundle, join(runtime, "manager.cjs"));
   appendFileSync(join(runtime, "manager.cjs"), `\n// ${version}\n`);
   const packed = await openManagerArchive({

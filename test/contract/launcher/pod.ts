@@ -9,6 +9,7 @@ import { buildLauncher } from "../../../launcher/build.ts";
 import { claimFolder, removeAbandoned } from "../../../local/control-plane/abandoned.ts";
 import { childrenOf } from "../../../local/process/processes.ts";
 import { type Contained, spawnContained } from "../../support/contained.ts";
+import { reachableNode } from "../../support/reachable-node.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
 const fixture = join(dirname(fileURLToPath(import.meta.url)), "fixtures", "fake-runtime.mjs");
@@ -156,8 +157,10 @@ function runTool(command: string, ...args: string[]): Promise<void> {
 export async function installPod(controller: string, node?: string): Promise<void> {
   await mkdir(join(controller, "runtime"), { recursive: true });
   await copyFile(await buildLauncher(), join(controller, "manager"));
+  const program = join(controller, "fake-runtime.mjs");
+  await copyFile(fixture, program);
   // Without a lib folder the launcher starts `node` as it is, so it may be a script.
-  const text = node ?? `#!/bin/sh\nexec "${process.execPath}" "${fixture}" "$@"\n`;
+  const text = node ?? `#!/bin/sh\nexec "${reachableNode(controller)}" "${program}" "$@"\n`;
   await writeFile(join(controller, "runtime", "node"), text);
   await chmod(join(controller, "runtime", "node"), 0o755);
 }
