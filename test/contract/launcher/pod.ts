@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { chmod, copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 import { buildLauncher } from "../../../launcher/build.ts";
 import { claimFolder, removeAbandoned } from "../../../local/control-plane/abandoned.ts";
 import { childrenOf } from "../../../local/process/processes.ts";
@@ -153,14 +154,30 @@ function runTool(command: string, ...args: string[]): Promise<void> {
   );
 }
 
+let fakeRuntimeFolder: string | undefined;
+
+afterAll(() => {
+  if (fakeRuntimeFolder !== undefined) rmSync(fakeRuntimeFolder, { recursive: true, force: true });
+});
+
+/** Command of the fake runtime, in a folder of this test file that the pods' users can enter. */
+function fakeRuntime(): string {
+  if (fakeRuntimeFolder === undefined) {
+    removeAbandoned(tmpdir(), "cnpg-ts-fake-");
+    fakeRuntimeFolder = mkdtempSync(join(tmpdir(), "cnpg-ts-fake-"));
+    claimFolder(fakeRuntimeFolder);
+    chmodSync(fakeRuntimeFolder, 0o755);
+    copyFileSync(fixture, join(fakeRuntimeFolder, "fake-runtime.mjs"));
+  }
+  return `exec "${reachableNode(fakeRuntimeFolder)}" "${join(fakeRuntimeFolder, "fake-runtime.mjs")}"`;
+}
+
 /** Puts the launcher and a runtime into a folder. */
 export async function installPod(controller: string, node?: string): Promise<void> {
   await mkdir(join(controller, "runtime"), { recursive: true });
   await copyFile(await buildLauncher(), join(controller, "manager"));
-  const program = join(controller, "fake-runtime.mjs");
-  await copyFile(fixture, program);
   // Without a lib folder the launcher starts `node` as it is, so it may be a script.
-  const text = node ?? `#!/bin/sh\nexec "${reachableNode(controller)}" "${program}" "$@"\n`;
+  const text = node ?? `#!/bin/sh\n${fakeRuntime()} "$@"\n`;
   await writeFile(join(controller, "runtime", "node"), text);
   await chmod(join(controller, "runtime", "node"), 0o755);
 }
