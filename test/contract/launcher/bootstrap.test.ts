@@ -9,7 +9,7 @@ import { installPod } from "./pod.ts";
 let root: string;
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), "cnpg-ts-bootstrap-"));
-  await installPod(join(root, "image"), "#!/bin/sh\necho started >> $0.started\n");
+  await installPod(join(root, "image"), { node: "#!/bin/sh\necho started >> $0.started\n" });
   await mkdir(join(root, "image", "runtime", "lib"));
   await writeFile(join(root, "image", "runtime", "lib", "libc.so.6"), "x".repeat(300_000));
   await writeFile(join(root, "image", "runtime", "manager.cjs"), "");

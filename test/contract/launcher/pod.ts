@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
-import { chmodSync, copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { chmod, copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
 import { buildLauncher } from "../../../launcher/build.ts";
 import { claimFolder, removeAbandoned } from "../../../local/control-plane/abandoned.ts";
 import { childrenOf } from "../../../local/process/processes.ts";
@@ -38,7 +37,7 @@ export class Pod {
   private readonly ready: FakeRuntime[] = [];
   private readonly contained: Contained;
   private readonly server: Server;
-  private readonly root: string;
+  readonly root: string;
 
   private constructor(root: string, data: string, server: Server, contained: Contained) {
     this.root = root;
@@ -66,13 +65,17 @@ export class Pod {
     claimFolder(root);
     const controller = join(root, "controller");
     const data = options.data ?? join(root, "data");
-    await installPod(controller, options.node);
+    await installPod(controller, { node: options.node, programs: root });
     await mkdir(data, { recursive: true });
     const control = join(root, "control.sock");
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(control, resolve));
     const { uid, gid } = options.user ?? { uid: 0, gid: 0 };
-    if (options.user) await runTool("chown", "-R", `${uid}:${gid}`, root);
+    if (options.user) {
+      const own = [controller, control, ...(options.data === undefined ? [data] : [])];
+      await runTool("chown", `${uid}:${gid}`, root);
+      await runTool("chown", "-R", `${uid}:${gid}`, ...own);
+    }
     const contained = spawnContained([join(controller, "manager"), ...(options.args ?? ["instance", "run"])], {
       stdio: ["ignore", "pipe", "pipe"],
       user: options.user,
@@ -154,32 +157,29 @@ function runTool(command: string, ...args: string[]): Promise<void> {
   );
 }
 
-let fakeRuntimeFolder: string | undefined;
-
-afterAll(() => {
-  if (fakeRuntimeFolder !== undefined) rmSync(fakeRuntimeFolder, { recursive: true, force: true });
-});
-
-/** Command of the fake runtime, in a folder of this test file that the pods' users can enter. */
-function fakeRuntime(): string {
-  if (fakeRuntimeFolder === undefined) {
-    removeAbandoned(tmpdir(), "cnpg-ts-fake-");
-    fakeRuntimeFolder = mkdtempSync(join(tmpdir(), "cnpg-ts-fake-"));
-    claimFolder(fakeRuntimeFolder);
-    chmodSync(fakeRuntimeFolder, 0o755);
-    copyFileSync(fixture, join(fakeRuntimeFolder, "fake-runtime.mjs"));
-  }
-  return `exec "${reachableNode(fakeRuntimeFolder)}" "${join(fakeRuntimeFolder, "fake-runtime.mjs")}"`;
+export interface InstallOptions {
+  /** Text of `runtime/node`; the fake runtime when absent. */
+  node?: string | undefined;
+  /** Folder for what the fake runtime needs, which every user can enter. @default the pod's own */
+  programs?: string;
 }
 
 /** Puts the launcher and a runtime into a folder. */
-export async function installPod(controller: string, node?: string): Promise<void> {
+export async function installPod(controller: string, options: InstallOptions = {}): Promise<void> {
+  const { node, programs = controller } = options;
   await mkdir(join(controller, "runtime"), { recursive: true });
   await copyFile(await buildLauncher(), join(controller, "manager"));
   // Without a lib folder the launcher starts `node` as it is, so it may be a script.
-  const text = node ?? `#!/bin/sh\n${fakeRuntime()} "$@"\n`;
+  const text = node ?? (await fakeRuntime(programs));
   await writeFile(join(controller, "runtime", "node"), text);
   await chmod(join(controller, "runtime", "node"), 0o755);
+}
+
+/** A script that is the fake runtime; what it needs is put into the folder. */
+async function fakeRuntime(folder: string): Promise<string> {
+  const program = join(folder, "fake-runtime.mjs");
+  await copyFile(fixture, program);
+  return `#!/bin/sh\nexec "${reachableNode(folder)}" "${program}" "$@"\n`;
 }
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

@@ -11,7 +11,7 @@ const environment = "PATH=/usr/bin:/bin";
 /** A staged folder whose launcher differs from the running one by a trailing byte. */
 async function stage(): Promise<string> {
   const staged = pod.path("upgrade");
-  await installPod(staged);
+  await installPod(staged, { programs: pod.root });
   await appendFile(join(staged, "manager"), "\n");
   await writeFile(join(staged, "runtime", "marker"), "new");
   return staged;
