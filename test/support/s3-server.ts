@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ensureSeaweed, renderIdentities, seaweedArguments, seaweedSockets } from "../../local/object-store/seaweed.ts";
 import { choosePort } from "../../local/process/free-port.ts";
 import type { S3Options } from "../../src/store/s3-options.ts";
-import { startStoreServer, statusOf } from "./store-server.ts";
+import { ServerEndedError, startStoreServer, statusOf } from "./store-server.ts";
 
 /** A real S3 server (SeaweedFS) of its own on a loopback port. */
 export interface S3Server {
@@ -21,9 +21,22 @@ export interface S3Server {
   stop(): Promise<void>;
 }
 
+/** Attempts with other ports each: another test may take one between its choice and the server's start. */
+const mostAttempts = 3;
+
 /** Starts the server; installs it into the cache when it is not there. */
 export async function startS3Server(): Promise<S3Server> {
   const program = await ensureSeaweed();
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startOnFreePorts(program);
+    } catch (error) {
+      if (!(error instanceof ServerEndedError) || attempt === mostAttempts) throw error;
+    }
+  }
+}
+
+async function startOnFreePorts(program: string): Promise<S3Server> {
   const folder = await mkdtemp(join(tmpdir(), "s3-"));
   const [accessKey, secretKey] = ["test-access-key", "test-secret-key"];
   const identitiesFile = join(folder, "identities.json");

@@ -26,6 +26,11 @@ export interface StoreServerOptions {
   isUp: (output: string) => Promise<boolean>;
 }
 
+/** A server ended by itself before it was up. */
+export class ServerEndedError extends Error {
+  override readonly name = "ServerEndedError";
+}
+
 /** Starts a server and waits until it serves; one that does not is ended and its output told. */
 export async function startStoreServer(options: StoreServerOptions): Promise<StoreServerProcess> {
   const { name, command, args, cwd, env, leftovers, isUp } = options;
@@ -52,7 +57,9 @@ export async function startStoreServer(options: StoreServerOptions): Promise<Sto
   try {
     const end = Date.now() + 60_000;
     while (!(await isUp(output))) {
-      if (child.exitCode !== null) throw new Error(`the ${name} server ended with ${child.exitCode}:\n${output}`);
+      if (child.exitCode !== null) {
+        throw new ServerEndedError(`the ${name} server ended with ${child.exitCode}:\n${output}`);
+      }
       if (Date.now() > end) throw new Error(`the ${name} server does not answer:\n${output}`);
       await sleep(100);
     }
