@@ -3,6 +3,8 @@ import { ports } from "../api/constants.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import { createLogger } from "../runtime/logger.ts";
 import { logProcessWarnings } from "../runtime/process-warnings.ts";
+import { profiled } from "../runtime/profiled.ts";
+import type { ProfilerOptions } from "../runtime/profiler.ts";
 import { runUntilSignal } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -114,19 +116,19 @@ function addSidecar(program: Command, mode: "instance" | "restore", done: (code:
     .option("--pprof-server [address]", "serve profiles of this process; on port 6061 of localhost unless told", false)
     .action(async (flags: SidecarFlags) => {
       const logger = loggerFor(flags, process.env["POD_NAME"]);
-      const run = (signal: AbortSignal) => profiled(flags, logger, () => runSidecar(mode, flags, logger, signal));
+      const run = (signal: AbortSignal) =>
+        profiled(profilerOf(flags, logger), () => runSidecar(mode, flags, logger, signal));
       done(await runUntilSignal(run, { logger }));
     });
 }
 
-async function profiled(flags: SidecarFlags, logger: ReturnType<typeof loggerFor>, work: () => Promise<void>) {
-  const { pprofServer } = flags;
+/** What the flag asks for; `undefined` when it is off. */
+function profilerOf({ pprofServer }: SidecarFlags, logger: ReturnType<typeof loggerFor>): ProfilerOptions | undefined {
   const isAddress = typeof pprofServer === "string" && pprofServer.includes(":");
-  if (!pprofServer || (typeof pprofServer === "string" && !isAddress && !isOn(pprofServer))) return work();
-  const { withProfiler } = await import("../runtime/profiler.ts");
+  if (!pprofServer || (typeof pprofServer === "string" && !isAddress && !isOn(pprofServer))) return undefined;
   const port = Number(process.env["CNPG_TS_PPROF_PORT"] || ports.sidecarPprof);
   const address = isAddress ? (parseAddress(pprofServer) ?? {}) : { host: "127.0.0.1" };
-  return withProfiler({ host: "0.0.0.0", port, ...address, clock: systemClock, logger }, work);
+  return { host: "0.0.0.0", port, ...address, clock: systemClock, logger };
 }
 
 async function runSidecar(

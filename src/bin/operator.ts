@@ -11,6 +11,7 @@ import type { LogLevel } from "../ports/logger.ts";
 import type { PodExec } from "../ports/pod-exec.ts";
 import { createLogger } from "../runtime/logger.ts";
 import { logProcessWarnings } from "../runtime/process-warnings.ts";
+import { profiled } from "../runtime/profiled.ts";
 import { runUntilSignal } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -97,17 +98,13 @@ async function runProgram(signal: AbortSignal): Promise<void> {
       env: process.env,
       failpoint,
     };
-    await profiled(() => runOperator(options, signal));
+    const port = Number(process.env["CNPG_TS_PPROF_PORT"] || ports.pprof);
+    await profiled(parsed.pprofServer ? { port, clock: systemClock, logger } : undefined, () =>
+      runOperator(options, signal),
+    );
   } finally {
     await api.close();
   }
-}
-
-async function profiled(work: () => Promise<void>): Promise<void> {
-  if (!parsed.pprofServer) return work();
-  const { withProfiler } = await import("../runtime/profiler.ts");
-  const port = Number(process.env["CNPG_TS_PPROF_PORT"] || ports.pprof);
-  return withProfiler({ port, clock: systemClock, logger }, work);
 }
 
 /** WebSockets take megabytes, and most operators seldom start a backup. */

@@ -1,6 +1,7 @@
 import type { PostmasterHost } from "../ports/postmaster-host.ts";
 import { DirectHost } from "../process/direct-host.ts";
 import { openLauncherChannel } from "../process/launcher-channel.ts";
+import { profiled } from "../runtime/profiled.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { InitOptions } from "./bootstrap/init.ts";
 import type { SnapshotOptions } from "./bootstrap/restore-snapshot.ts";
@@ -27,12 +28,11 @@ export async function runCommand(flags: InstanceFlags & LogFlags): Promise<void>
   const settings = compileInstanceSettings(flags, process.env);
   const output = createLogOutput(flags, settings.podName);
   const { runInstance } = await import("./run.ts");
-  const run = () => runInstance(settings, openHost(settings, output), output);
-  if (settings.pprofPort === undefined) return run();
-  const { withProfiler } = await import("../runtime/profiler.ts");
+  const { pprofPort: port } = settings;
   const logger = output.logger.child({ logger: "pprof" });
   // The original listens on all interfaces, where anyone in the cluster can slow an instance down.
-  await withProfiler({ host: "127.0.0.1", port: settings.pprofPort, clock: systemClock, logger }, run);
+  const profiler = port === undefined ? undefined : { host: "127.0.0.1", port, clock: systemClock, logger };
+  await profiled(profiler, () => runInstance(settings, openHost(settings, output), output));
 }
 
 /** Runs a bootstrap job: its PostgreSQL logs through the same pipes as an instance's. */

@@ -175,23 +175,21 @@ export class Lifecycle {
    * the files as a fresh one would (ADR 0015). A second call can only make the stop harder.
    */
   stepDown(cause: "switchover" | "failover"): Promise<void> {
-    if (this.#terminating ?? this.#steppingDown) {
+    const underWay = this.#terminating ?? this.#steppingDown;
+    if (underWay) {
       void this.stop(cause);
-      return this.#terminating ?? this.#steppingDown ?? Promise.resolve();
+      return underWay;
     }
-    this.#steppingDown = this.#stepDown(cause).finally(() => {
+    const { context, wake } = this.#options;
+    context.logger.info("Stepping down as the primary", { cause });
+    this.#steppingDown = this.#down(cause).finally(() => {
       this.#steppingDown = undefined;
-      this.#options.wake();
+      wake();
     });
     return this.#steppingDown;
   }
 
-  async #stepDown(cause: StopCause): Promise<void> {
-    this.#options.context.logger.info("Stepping down as the primary", { cause });
-    await this.#down(cause);
-  }
-
-  /** PostgreSQL is down and the lease is given back. */
+  /** Stops PostgreSQL, and then gives the lease back. */
   async #down(cause: StopCause): Promise<void> {
     const { lease, postmaster } = this.#options;
     await this.stop(cause);

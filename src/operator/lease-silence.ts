@@ -1,6 +1,5 @@
 import type { Lease } from "../api/generated/kubernetes.ts";
-import { parseLeaseVoters } from "../api/lease-voters.ts";
-import { silentLeaseMs } from "../plan/cluster/silent-lease.ts";
+import { leaseGivenBackBy, silentLeaseMs } from "../plan/cluster/silent-lease.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/kube-api.ts";
 import { ownerKeys } from "./watches.ts";
@@ -43,7 +42,8 @@ export class LeaseSilence {
 
   /** Whether its holder, or who gave it back, has not written it for long enough to conclude something. */
   isSilent(lease: Lease): boolean {
-    return (isHeld(lease) || wasGivenBack(lease)) && this.unchangedMs(lease) >= silentLeaseMs;
+    const isAwaited = isHeld(lease) || leaseGivenBackBy(lease) !== undefined;
+    return isAwaited && this.unchangedMs(lease) >= silentLeaseMs;
   }
 
   /** Looks until the signal comes. */
@@ -87,10 +87,6 @@ export class LeaseSilence {
 
 function isHeld(lease: Lease): boolean {
   return Boolean(lease.spec?.holderIdentity);
-}
-
-function wasGivenBack(lease: Lease): boolean {
-  return !isHeld(lease) && parseLeaseVoters(lease)?.releasedBy !== undefined;
 }
 
 function keyOf({ metadata }: Lease): string {

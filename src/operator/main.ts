@@ -11,6 +11,7 @@ import { createBackupPrograms } from "./backup/backup-programs.ts";
 import { createClusterReconciler } from "./cluster-controller.ts";
 import { createDatabaseRolePrograms } from "./database-role/database-role-programs.ts";
 import type { ExecutorOptions } from "./execute.ts";
+import { whenClusterGone } from "./gone-clusters.ts";
 import { createKindProbe } from "./kind-probe.ts";
 import { createLeadership } from "./leadership.ts";
 import { LeaseSilence } from "./lease-silence.ts";
@@ -93,9 +94,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     leaseSilence,
   });
   const guard = createAdmissionGuard(facts.operator.context);
-  stores.clusters.subscribe(({ type, object }) => {
-    if (type === "deleted") guard.forget(object.metadata.uid ?? "");
-  });
+  whenClusterGone(stores.clusters, guard.forget);
   const queue = createWorkQueue({ name: "cluster", clock, metrics: metrics.forQueue("cluster") });
   const plugins = createPluginDirectory({
     api,

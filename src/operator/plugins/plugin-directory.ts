@@ -1,4 +1,5 @@
 // The plugins that this operator can reach: Services of its own namespace, and sockets in a folder.
+
 import { enabledPlugins } from "../../api/cluster-facts.ts";
 import type { Secret, Service } from "../../api/generated/kubernetes.ts";
 import { pluginService } from "../../api/plugin-service.ts";
@@ -12,6 +13,7 @@ import { type DiscoveryProblem, discoverEndpoints, isPluginService } from "../..
 import type { GrpcPluginPool } from "../../rpc/pool.ts";
 import type { Runnable } from "../../runtime/runnable.ts";
 import { keyOf } from "../cluster-controller.ts";
+import { whenClusterGone } from "../gone-clusters.ts";
 import type { OperatorStores } from "../stores.ts";
 import { untilAborted } from "../until-aborted.ts";
 import { followEndpoints } from "./plugin-endpoints.ts";
@@ -146,11 +148,7 @@ export function createPluginDirectory(options: PluginDirectoryOptions): PluginDi
       if (names.some((name) => !target.names().includes(name))) await scan(target);
       return target.load(names, { signal, ...(budgetMs === undefined ? {} : { budgetMs }) });
     },
-    onClusterGone(forget) {
-      stores.clusters.subscribe(({ type, object }) => {
-        if (type === "deleted") forget(object.metadata.uid ?? "");
-      });
-    },
+    onClusterGone: (forget) => whenClusterGone(stores.clusters, forget),
     async run(stop) {
       const fail = (error: unknown) => logger.error("A plugin's Service could not be handled", { error });
       isRunning = true;

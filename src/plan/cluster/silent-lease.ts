@@ -6,9 +6,9 @@ import type { Pass } from "./pass.ts";
 /** How long the primary Lease must have been the same before something is concluded from it, in milliseconds. */
 export const silentLeaseMs = 5_000;
 
-/** Whether nobody holds the Lease because this instance gave it back by itself. */
-export function gaveLeaseBack(lease: Lease, instance: string): boolean {
-  return !lease.spec?.holderIdentity && parseLeaseVoters(lease)?.releasedBy === instance;
+/** The instance that gave the Lease back by itself, where nobody has taken it since. */
+export function leaseGivenBackBy(lease: Lease): string | undefined {
+  return lease.spec?.holderIdentity ? undefined : parseLeaseVoters(lease)?.releasedBy;
 }
 
 /**
@@ -22,7 +22,7 @@ export function concludePrimaryLost(pass: Pass, sorted: readonly PolledInstance[
   // A primary that other managers run may live without its Lease.
   if (!lease || !parseLeaseVoters(lease) || !currentPrimary) return null;
   // Given back by itself, as on a dead disk; a container that merely starts anew has taken it again by then.
-  const isGivenBack = gaveLeaseBack(lease, currentPrimary);
+  const isGivenBack = leaseGivenBackBy(lease) === currentPrimary;
   if (!isGivenBack && lease.spec?.holderIdentity !== currentPrimary) return null;
   if (leaseUnchangedMs === undefined || leaseUnchangedMs < silentLeaseMs) return null;
   const primary = sorted.find((it) => it.name === currentPrimary);

@@ -1,5 +1,5 @@
 import type { Lease } from "../../api/generated/kubernetes.ts";
-import { gaveLeaseBack } from "./silent-lease.ts";
+import { leaseGivenBackBy } from "./silent-lease.ts";
 
 /** How long an instance may take to tell its state, in milliseconds; the pass waits for the slowest. */
 const limitMs = 5_000;
@@ -8,5 +8,5 @@ const limitWithoutLeaseMs = 1_000;
 
 /** Bound of the status call to an instance. */
 export function planStatusLimit(instance: string, lease: Lease | undefined): number {
-  return lease && gaveLeaseBack(lease, instance) ? limitWithoutLeaseMs : limitMs;
+  return lease && leaseGivenBackBy(lease) === instance ? limitWithoutLeaseMs : limitMs;
 }
