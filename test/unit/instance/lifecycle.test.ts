@@ -15,7 +15,13 @@ const never = new Promise<never>(() => undefined);
 
 /** A postmaster whose start takes 100 ms and whose stop takes none. */
 function world(
-  options: { role?: () => Promise<"primary" | "standby">; logged?: Promise<void>; control?: Promise<object> } = {},
+  options: {
+    role?: () => Promise<"primary" | "standby">;
+    logged?: Promise<void>;
+    control?: Promise<object>;
+    /** The API server's answer to the lease's first way back. */
+    givenBack?: Promise<void>;
+  } = {},
 ) {
   const clock = createFakeClock();
   const logs = captureLogs();
@@ -66,7 +72,13 @@ function world(
       return right.held;
     },
     onLost: () => undefined,
-    release: async (walEnd?: string) => void events.push(walEnd ? `released at ${walEnd}` : "released"),
+    async release(walEnd?: string) {
+      // What is on its way back already is nothing to be given back again.
+      if (options.givenBack && events.includes("giving back")) return;
+      if (options.givenBack) events.push("giving back");
+      await options.givenBack;
+      events.push(walEnd ? `released at ${walEnd}` : "released");
+    },
   };
   const context = {
     settings: { podName: "c-1" },
@@ -165,6 +177,39 @@ describe("Lifecycle", () => {
     await Promise.all([start, end]);
     expect(await lifecycle.start()).toBe(false);
     expect(events).toEqual(["starting", "started", "stop immediate", "released", "end 1"]);
+  });
+
+  test("who steps down gives the lease back, keeps the container, and may start again", async () => {
+    const { lifecycle, clock, events } = world();
+    lifecycle.adopt(7);
+    await finished(clock, lifecycle.stepDown("switchover"));
+    expect(events).toEqual(["stop fast", "released"]);
+    expect(lifecycle.busy).toBe(false);
+    events.length = 0;
+    const start = lifecycle.start();
+    await begun(events);
+    await finished(clock, start);
+    expect(await start).toBe(true);
+  });
+
+  test("nothing is started before the lease of a step down is back, and the end of the container waits for that", async () => {
+    let answer: () => void = () => undefined;
+    const givenBack = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const { lifecycle, clock, events } = world({ givenBack });
+    lifecycle.adopt(7);
+    const down = lifecycle.stepDown("failover");
+    await vi.waitFor(() => expect(events).toContain("giving back"));
+    expect(lifecycle.busy).toBe(true);
+    expect(await lifecycle.start()).toBe(false);
+    const again = lifecycle.stepDown("switchover");
+    const end = lifecycle.terminate("signal", 0);
+    await advance(clock, 100);
+    expect(events).toEqual(["stop fast", "giving back"]);
+    answer();
+    await finished(clock, Promise.all([down, again, end]));
+    expect(events).toEqual(["stop fast", "giving back", "released", "end 0"]);
   });
 
   test("a disk that does not answer holds up neither the stop nor the end of the container", async () => {
