@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let s3: S3Server;
@@ -24,14 +25,8 @@ beforeAll(async () => {
   await lab.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData });
   await lab.patchStatus({ operatorCertificateFingerprint: lab.operatorFingerprint() });
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.run();
-  await one.ready();
-  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
-  two.run();
-  await two.ready();
+  await bootPrimary(lab, one);
+  await bootStandby(two);
 });
 
 afterAll(async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
 import { applyDefaults } from "../../../src/schema/admission/defaults.ts";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let lab: Lab;
@@ -34,10 +35,7 @@ const onDisk = () => ["custom.conf", "pg_hba.conf"].map((name) => readFileSync(j
 beforeAll(async () => {
   lab = await Lab.start();
   one = await lab.instance("lab-1");
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  one.run();
-  await one.ready();
+  await bootPrimary(lab, one, { checksums: false });
   await until("current primary", async () => (await lab.cluster()).status?.currentPrimary === "lab-1");
 });
 

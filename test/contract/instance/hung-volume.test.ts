@@ -3,6 +3,7 @@ import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseVolumeFailure } from "../../../src/api/volume-failure.ts";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let lab: Lab;
@@ -45,10 +46,7 @@ beforeAll(async () => {
   execFileSync("mount", ["-o", "loop", image, one.volume]);
   isMounted = true;
   lab.giveAway(one.volume);
-  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
-  one.run({ launcher: true });
-  await one.ready();
+  await bootPrimary(lab, one, { start: (it) => it.run({ launcher: true }), checksums: false });
 });
 
 afterAll(async () => {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ports } from "../../../src/api/constants.ts";
 import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 /** Addresses of this host that nothing else listens on. */
@@ -26,10 +27,8 @@ beforeAll(async () => {
   lab = await Lab.start({ instances: 3, spec: { primaryLease } });
   api = await proxyApiServer(lab, "lab-1");
   one = await lab.instance("lab-1");
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  one.run({ environment: { KUBECONFIG: api.kubeconfig } });
-  await one.ready();
+  const start = (it: LabInstance) => it.run({ environment: { KUBECONFIG: api.kubeconfig } });
+  await bootPrimary(lab, one, { start, checksums: false });
   const reported = Object.entries({ "lab-1": "127.0.0.1", ...peers });
   await lab.patchStatus({
     instancesReportedState: Object.fromEntries(

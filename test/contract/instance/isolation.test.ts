@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 import { SwitchProxy } from "./switch-proxy.ts";
 
@@ -60,17 +61,8 @@ async function holder(): Promise<unknown> {
 beforeAll(async () => {
   lab = await Lab.start({ instances: 3 });
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
-  const arguments_ = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", arguments_).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  await keep(one);
-  await one.ready();
-  for (const name of ["lab-2", "lab-3"]) {
-    const instance = await lab.instance(name);
-    expect(await instance.job("join", ["--parent-node", "127.0.0.1"]).exit, instance.output.slice(-2000)).toBe(0);
-    await keep(instance);
-    await instance.ready();
-  }
+  await bootPrimary(lab, one, { start: keep });
+  for (const name of ["lab-2", "lab-3"]) await bootStandby(await lab.instance(name), keep);
   await until("every instance is a voter", async () => {
     const text = (await lab.lease()).metadata.annotations?.["cnpg-ts.dev/voters"] ?? "";
     return names.every((name) => text.includes(name));

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let lab: Lab;
@@ -14,11 +15,7 @@ beforeAll(async () => {
   lab = await Lab.start({ instances: 2, spec: { postgresql: { parameters: { max_connections: "150" } } } });
   one = await lab.instance("lab-1");
   two = await lab.instance("lab-2");
-  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.run();
-  await one.ready();
+  await bootPrimary(lab, one, { checksums: false });
 });
 
 afterAll(() => lab?.stop());

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootPrimary } from "./boot.ts";
 import { clusterName, Lab, type LabInstance, until } from "./lab.ts";
 import { innerPid } from "./processes.ts";
 
@@ -9,10 +10,7 @@ let one: LabInstance;
 beforeAll(async () => {
   lab = await Lab.start();
   one = await lab.instance("lab-1");
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  one.run();
-  await one.ready();
+  await bootPrimary(lab, one);
 });
 
 afterAll(() => lab?.stop());

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dieWithParent } from "../../support/contained.ts";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 import { innerPid } from "./processes.ts";
 
@@ -23,10 +24,7 @@ beforeAll(async () => {
     },
   });
   one = await lab.instance("lab-1");
-  const args = ["--initdb-flags=--encoding=UTF8 --locale=C", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
-  one.run();
-  await one.ready();
+  await bootPrimary(lab, one, { checksums: false });
   await until("current primary", async () => (await lab.cluster()).status?.currentPrimary === "lab-1");
 });
 

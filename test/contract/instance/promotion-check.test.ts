@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 import { listProcesses } from "./processes.ts";
 
 const names = ["lab-1", "lab-2", "lab-3"];
-const initArguments = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
 const synchronous = { method: "any" as const, number: 1, failoverQuorum: true, dataDurability: "required" as const };
 const rows = "SELECT count(*) FROM kept";
 
@@ -23,10 +23,7 @@ beforeAll(async () => {
   one = await lab.instance("lab-1");
   two = await lab.instance("lab-2");
   three = await lab.instance("lab-3");
-  expect(await one.job("initdb", initArguments).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  await keep(one);
-  await one.ready();
+  await bootPrimary(lab, one, { start: keep });
   const joins = [two, three].map((instance) => instance.job("join", ["--parent-node", "127.0.0.1"]));
   expect(await Promise.all(joins.map((join) => join.exit)), two.output.slice(-2000)).toEqual([0, 0]);
   await keep(two);

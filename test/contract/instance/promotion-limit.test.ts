@@ -1,5 +1,6 @@
 // The limit of a promotion on a real server: recovery that cannot end, because the process that would end it stands still.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 import { listProcesses } from "./processes.ts";
 
@@ -12,14 +13,8 @@ let two: LabInstance;
 beforeAll(async () => {
   lab = await Lab.start({ instances: 2, spec: { postgresql: { promotionTimeout: limitSeconds } } });
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.run();
-  await one.ready();
-  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
-  two.run();
-  await two.ready();
+  await bootPrimary(lab, one);
+  await bootStandby(two);
   await until("lab-2 streams", async () => (await two.status()).isWalReceiverActive);
 });
 

@@ -6,6 +6,7 @@ import { listAll } from "../../../src/ports/object-store.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { answerWith, type FaultyS3, startFaultyS3 } from "../store/faulty-s3.ts";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let s3: S3Server;
@@ -105,14 +106,8 @@ beforeAll(async () => {
   });
   one = await lab.instance("lab-1");
   two = await lab.instance("lab-2");
-  const args = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  keep(one);
-  await one.ready();
-  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
-  keep(two);
-  await two.ready();
+  await bootPrimary(lab, one, { start: keep });
+  await bootStandby(two, keep);
   await follows(one);
   one.psql("CREATE TABLE kept AS SELECT 1 AS x");
 });

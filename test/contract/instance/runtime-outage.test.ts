@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 const names = ["lab-1", "lab-2"];
@@ -20,14 +21,9 @@ beforeAll(async () => {
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
   const ports = names.map((name, index) => `${name}=127.0.0.1:${[one, two][index]?.ports.status}`);
   const environment = { KUBECONFIG: api.kubeconfig, CNPG_TS_PEER_ADDRESSES: ports.join(",") };
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.run({ launcher: true, environment });
-  await one.ready();
-  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
-  two.run({ launcher: true, environment });
-  await two.ready();
+  const start = (it: LabInstance) => it.run({ launcher: true, environment });
+  await bootPrimary(lab, one, { start });
+  await bootStandby(two, start);
   await until("both are voters", async () => {
     const voters = (await lab.lease()).metadata.annotations?.["cnpg-ts.dev/voters"] ?? "";
     return names.every((name) => voters.includes(name));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootPrimary } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 const names = ["lab-1", "lab-2", "lab-3"];
@@ -26,11 +27,7 @@ beforeAll(async () => {
     },
   });
   [one, two, three] = [await lab.instance("lab-1"), await lab.instance("lab-2"), await lab.instance("lab-3")];
-  const args = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", args).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.keep();
-  await one.ready();
+  await bootPrimary(lab, one, { start: (it) => it.keep() });
   const joins = [two, three].map((instance) => instance.job("join", ["--parent-node", "127.0.0.1"]).exit);
   expect(await Promise.all(joins), two.output.slice(-2000)).toEqual([0, 0]);
   for (const instance of [two, three]) instance.keep();

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiProxy, proxyApiServer } from "./api-proxy.ts";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, type RunOptions, until } from "./lab.ts";
 
 let lab: Lab;
@@ -16,14 +17,8 @@ beforeAll(async () => {
   api = await proxyApiServer(lab, "instances");
   options = { environment: { KUBECONFIG: api.kubeconfig } };
   [one, two] = [await lab.instance("lab-1"), await lab.instance("lab-2")];
-  const initdb = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
-  expect(await one.job("initdb", initdb).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.run();
-  await one.ready();
-  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
-  two.run(options);
-  await two.ready();
+  await bootPrimary(lab, one);
+  await bootStandby(two, (it) => it.run(options));
 });
 
 afterAll(async () => {

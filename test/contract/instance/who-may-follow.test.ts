@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FailoverQuorum } from "../../../src/api/generated/failoverquorum.ts";
 import { checkFailoverQuorum } from "../../../src/plan/cluster/failover-quorum.ts";
 import type { PolledInstance } from "../../../src/plan/cluster/observed.ts";
+import { bootPrimary, bootStandby } from "./boot.ts";
 import { Lab, type LabInstance, until } from "./lab.ts";
 
 let lab: Lab;
 let one: LabInstance;
 let two: LabInstance;
 
-const initArguments = ["--initdb-flags=--encoding=UTF8 --locale=C -k", "--app-db-name=app", "--app-user=app"];
 const synchronous = { method: "any" as const, number: 1, failoverQuorum: true, dataDurability: "required" as const };
 const emptyRecord = { apiVersion: "postgresql.cnpg.io/v1", kind: "FailoverQuorum", metadata: { name: "lab" } };
 
@@ -17,13 +17,9 @@ beforeAll(async () => {
   await lab.apply(emptyRecord);
   one = await lab.instance("lab-1");
   two = await lab.instance("lab-2");
-  expect(await one.job("initdb", initArguments).exit, one.output.slice(-2000)).toBe(0);
-  lab.route(one);
-  one.keep();
-  await one.ready();
-  expect(await two.job("join", ["--parent-node", "127.0.0.1"]).exit, two.output.slice(-2000)).toBe(0);
-  two.keep();
-  await two.ready();
+  const start = (it: LabInstance) => it.keep();
+  await bootPrimary(lab, one, { start });
+  await bootStandby(two, start);
 });
 
 afterAll(() => lab?.stop());

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { FailoverQuorum } from "../../../src/api/generated/failoverquorum.ts";
 import { annotations } from "../../../src/api/labels.ts";
 import { resources } from "../../../src/kube/resources.ts";
+import { somePasses, synchronous, writeQuorum } from "./quorum.ts";
 import { closeStage, openStage, type RunningOperator, type Scene, type World } from "./world.ts";
 
 let world: World;
 let scene: Scene;
 let operator: RunningOperator;
-
-const synchronous = { method: "any" as const, number: 1, failoverQuorum: true };
 
 beforeAll(async () => {
   ({ world, scene, operator } = await openStage());
@@ -18,12 +16,9 @@ beforeAll(async () => {
 
 afterAll(() => closeStage({ world, scene, operator }));
 
-/** The record of whom commits wait for, as the primary writes it; one of another primary allows nothing. */
-async function record(primary: string): Promise<void> {
-  const status: FailoverQuorum["status"] = { method: "ANY", standbyNames: ["w-2", "w-3"], standbyNumber: 1, primary };
-  const key = { namespace: scene.namespace, name: "w" };
-  await world.api.patch(resources.failoverQuorums, key, { type: "merge", body: { status } }, { subresource: "status" });
-}
+/** The record of one primary; that of another one allows nothing. */
+const record = (primary: string) =>
+  writeQuorum(world, scene, "w", { method: "ANY", standbyNames: ["w-2", "w-3"], standbyNumber: 1, primary });
 
 /** A Lease with a history, in which a person's word alone opens nothing. */
 async function writeLease(): Promise<void> {
@@ -49,9 +44,7 @@ it("a denied failover says what a person can do, and a begun one follows whom th
     );
   // Before a failover has begun the word decides nothing.
   await scene.annotate("w", { [annotations.namedPrimary]: "w-3" });
-  const calls = () => scene.node.instances.get("w-2")?.calls ?? 0;
-  const before = calls();
-  await expect.poll(calls, { timeout: 30_000 }).toBeGreaterThan(before + 3);
+  await somePasses(scene, "w-2");
   expect((await scene.cluster("w")).status?.targetPrimary).toBe("w-1");
   // Now one begins, and its candidate keeps giving the place back, as `PromotionDeclined` tells.
   const second = scene.node.instances.get("w-2");

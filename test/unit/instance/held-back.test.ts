@@ -23,14 +23,12 @@ describe("a definition that is held back", () => {
   });
 
   test("keeps nobody from a fence, has none lifted, and lets an old primary step down", async () => {
-    const { set, run, until, facts, postmaster, reconciler, events, files } = reconcilerWorld({
+    const { set, run, until, postmaster, events, files, adopt } = reconcilerWorld({
       role: "primary",
       current: "c-1",
       target: "c-1",
     });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    adopt();
     set({ judged: true });
     run();
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -47,10 +45,8 @@ describe("a definition that is held back", () => {
   });
 
   test("lets a successor be promoted by the definition before it", async () => {
-    const { set, run, until, events, facts, postmaster, reconciler, files } = reconcilerWorld({ role: "standby" });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    const { set, run, until, events, facts, files, adopt } = reconcilerWorld({ role: "standby" });
+    adopt();
     facts.query = async (text) => {
       if (text.includes("pg_promote")) [facts.role, facts.holder] = ["primary", "me"];
       return text.includes("recovery") ? [{ recovering: false }] : [];
@@ -67,13 +63,11 @@ describe("a definition that is held back", () => {
   });
 
   test("promotes no designated primary where no definition before it is known", async () => {
-    const { set, run, events, facts, postmaster, reconciler, logs } = reconcilerWorld({
+    const { set, run, events, logs, adopt } = reconcilerWorld({
       role: "standby",
       target: "c-1",
     });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    adopt();
     set({ judged: true, replica: false });
     run();
     await vi.waitFor(() => expect(logs.messages("warning").join()).toContain("came past the webhooks"));

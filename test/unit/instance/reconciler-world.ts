@@ -191,6 +191,12 @@ export function reconcilerWorld(options: {
       set(change);
       reconciler.wake();
     },
+    /** PostgreSQL runs already, with the right to. */
+    adopt() {
+      facts.held = true;
+      postmaster.pid = 7;
+      reconciler.adopted();
+    },
     run: () => void reconciler.run(stop.signal),
     /** Waits, in real time, until that was done. */
     until: (event: string) => vi.waitFor(() => expect(events).toContain(event), { timeout: 4_000, interval: 5 }),

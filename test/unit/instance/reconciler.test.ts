@@ -27,14 +27,12 @@ describe("Reconciler", () => {
   });
 
   test("lifting a fence starts nothing that is out of date by now", async () => {
-    const { set, run, until, events, facts, postmaster, reconciler } = reconcilerWorld({
+    const { set, run, until, events, adopt } = reconcilerWorld({
       role: "primary",
       current: "c-1",
       target: "c-1",
     });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    adopt();
     set({ fenced: true });
     run();
     await until("fence");
@@ -88,14 +86,12 @@ describe("Reconciler", () => {
   });
 
   test("an old primary is stopped while its pass hangs in a statement", async () => {
-    const { set, run, until, facts, postmaster, reconciler } = reconcilerWorld({
+    const { set, run, until, facts, adopt } = reconcilerWorld({
       role: "primary",
       current: "c-1",
       target: "c-1",
     });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    adopt();
     const asked = new Promise<void>((resolve) => {
       facts.query = () => {
         resolve();
@@ -109,13 +105,11 @@ describe("Reconciler", () => {
   });
 
   test("the lease is kept while a promotion that was asked for is under way, and the server stops when it is not wanted", async () => {
-    const { set, run, until, events, facts, postmaster, reconciler } = reconcilerWorld({
+    const { set, run, until, events, facts, adopt } = reconcilerWorld({
       role: "standby",
       target: "c-1",
     });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    adopt();
     const asked = new Promise<void>((resolve) => {
       facts.query = async (text) => {
         if (text.includes("pg_promote")) resolve();
@@ -131,10 +125,8 @@ describe("Reconciler", () => {
   });
 
   test("an instance that is not to be primary gives the lease back", async () => {
-    const { run, until, facts, reconciler, postmaster } = reconcilerWorld({ role: "standby" });
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    const { run, until, adopt } = reconcilerWorld({ role: "standby" });
+    adopt();
     run();
     await until("standDown");
   });
@@ -147,11 +139,9 @@ describe("Reconciler", () => {
   });
 
   test("a full disk keeps a running standby neither from its fence nor from its promotion", async () => {
-    const { set, run, until, facts, reconciler, postmaster } = reconcilerWorld({ role: "standby", target: "c-1" });
+    const { set, run, until, facts, adopt } = reconcilerWorld({ role: "standby", target: "c-1" });
     facts.fileError = diskFull();
-    facts.held = true;
-    postmaster.pid = 7;
-    reconciler.adopted();
+    adopt();
     facts.query = async (text) => {
       if (text.includes("pg_promote")) [facts.role, facts.holder] = ["primary", "me"];
       return text.includes("recovery") ? [{ recovering: false }] : [];
