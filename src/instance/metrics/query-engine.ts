@@ -1,5 +1,6 @@
 import type { SqlRawSession } from "../../ports/sql-session.ts";
 import { serverVersionOf } from "../../postgres/semver-range.ts";
+import { parsePostgresBoolean } from "../../postgres/values.ts";
 import { compileGlob, isGlob } from "./database-glob.ts";
 import { forVersion, type QueryDefinition } from "./query-definition.ts";
 import { addResult } from "./result-samples.ts";
@@ -126,9 +127,13 @@ async function runQuery(
   }
 }
 
-/** No row, null and false all say no. */
+/** The first column of the first row decides, whatever else there is; no row, null and false say no. */
 async function isTrue(session: SqlRawSession, text: string): Promise<boolean> {
   const { columns, rows } = await session.queryRaw(text, []);
-  if (columns.length !== 1 || rows.length > 1) throw new Error("predicate_query must give one row with one column");
-  return rows[0]?.[0] === "t" || rows[0]?.[0] === "true";
+  const [answer = null] = rows[0] ?? [];
+  if (answer === null) return false;
+  const value = parsePostgresBoolean(answer);
+  if (value === undefined)
+    throw new Error(`predicate_query gives "${answer}" in "${columns[0]?.name ?? ""}", not true or false`);
+  return value;
 }

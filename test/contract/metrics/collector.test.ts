@@ -327,8 +327,11 @@ right_version: { query: "SELECT 1 AS v", runonserver: ">=${major}.0.0 <${major +
 no_row: { query: "SELECT 1 AS v", predicate_query: "SELECT true WHERE false", ${metrics} }
 no: { query: "SELECT 1 AS v", predicate_query: "SELECT null::bool", ${metrics} }
 yes: { query: "SELECT 1 AS v", predicate_query: "SELECT true", primary: true, ${metrics} }
+first_of_many_no: { query: "SELECT 1 AS v", predicate_query: "VALUES (false, 1), (true, 2)", ${metrics} }
+first_of_many_yes: { query: "SELECT 1 AS v", predicate_query: "VALUES (true, 1), (false, 2)", ${metrics} }
 `).collect();
-    expect(namesOf(text).filter((name) => name.endsWith("_v"))).toEqual(["cnpg_right_version_v", "cnpg_yes_v"]);
+    const kept = ["cnpg_first_of_many_yes_v", "cnpg_right_version_v", "cnpg_yes_v"];
+    expect(namesOf(text).filter((name) => name.endsWith("_v"))).toEqual(kept);
     expect(warnings).toEqual([]);
   });
 
