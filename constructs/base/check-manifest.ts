@@ -12,6 +12,7 @@ import {
   validateBackup,
   validateClusterCreate,
   validateDatabase,
+  validateMadeBackups,
   validateObjectStore,
   validatePooler,
   validateScheduledBackup,
@@ -56,7 +57,10 @@ function admissionIssues(manifest: Manifest): FieldIssue[] {
     case "Backup":
       return validateBackup(manifest as Backup, { volumeSnapshots: true });
     case "ScheduledBackup":
-      return validateScheduledBackup(manifest as ScheduledBackup, { volumeSnapshots: true });
+      return [
+        ...validateScheduledBackup(manifest as ScheduledBackup, { volumeSnapshots: true }),
+        ...validateMadeBackups(manifest as ScheduledBackup),
+      ];
     case "Database":
       return validateDatabase(manifest as Database);
     case "ObjectStore":

@@ -14,7 +14,7 @@ import { createController } from "../../runtime/controller.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Runnable } from "../../runtime/runnable.ts";
 import { createWorkQueue } from "../../runtime/work-queue.ts";
-import { validateBackup, validateScheduledBackup } from "../../schema/admission/backup.ts";
+import { validateBackup, validateMadeBackups, validateScheduledBackup } from "../../schema/admission/backup.ts";
 import { type FieldIssue, formatFieldIssue } from "../../schema/admission/field-issue.ts";
 import { keyOf } from "../cluster-controller.ts";
 import type { ClusterObserver } from "../observe.ts";
@@ -59,7 +59,8 @@ export function createBackupPrograms(options: BackupProgramsOptions): Runnable[]
   });
   const reconcileSchedule = createScheduledBackupReconciler({
     ...options,
-    validate: (scheduled) => validate(validateScheduledBackup(scheduled, options)),
+    validate: (scheduled) =>
+      validate([...validateScheduledBackup(scheduled, options), ...validateMadeBackups(scheduled)]),
   });
   const controller = (
     name: string,

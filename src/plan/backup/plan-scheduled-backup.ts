@@ -64,7 +64,9 @@ export function planScheduledBackup(
     const hasRun = children.some((it) => it.metadata.labels?.[scheduledBackupLabels.immediate] === "true");
     if (spec.immediate && !hasRun) return create(scheduled, observed, now, now, true, nextScheduleTime);
     const first = { lastCheckTime: formatSeconds(now), nextScheduleTime };
-    return { kind: "note", status: first, requeueAfterMs: untilNext, because: "the first time is waited for" };
+    const message = `Scheduled first backup by ${nextScheduleTime.replace("T", " ").replace("Z", " +0000 UTC")}`;
+    const event = { type: "Normal", reason: "BackupSchedule", message } as const;
+    return { kind: "note", status: first, requeueAfterMs: untilNext, because: "the first time is waited for", event };
   }
   const due = next(checkedMs);
   if (due !== null && due <= now.getTime())
@@ -137,7 +139,7 @@ function ownerOf(scheduled: ScheduledBackup, cluster: Cluster | undefined) {
   const owner = { self: scheduled, cluster, none: undefined }[scheduled.spec.backupOwnerReference ?? "none"];
   if (!owner?.metadata.uid) return undefined;
   const { name = "", uid } = owner.metadata;
-  return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true, blockOwnerDeletion: true };
+  return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true };
 }
 
 /** Whether a Backup was made for the schedule. */

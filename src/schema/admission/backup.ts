@@ -1,7 +1,7 @@
 import type { Backup } from "../../api/generated/backup.ts";
 import type { ScheduledBackup } from "../../api/generated/scheduledbackup.ts";
 import { checkSchedule, countScheduleFields } from "./cron-syntax.ts";
-import { type FieldIssue, invalid } from "./field-issue.ts";
+import { type FieldIssue, formatFieldIssue, invalid } from "./field-issue.ts";
 import { when } from "./rule.ts";
 import { isValidationDisabled, validationWarnings } from "./warnings.ts";
 
@@ -16,10 +16,17 @@ const deadlineAnnotation = "cnpg.io/volumeSnapshotDeadline";
 /** What is wrong with a Backup. */
 export function validateBackup(backup: Backup, admission: BackupAdmission): FieldIssue[] {
   if (isValidationDisabled(backup)) return [];
-  return [...checkMethod(backup.spec, admission, "backup method"), ...checkDeadline(backup)];
+  return [
+    ...checkMethod(backup.spec, admission, "backup method"),
+    ...checkPluginName(backup.spec),
+    ...checkDeadline(backup),
+  ];
 }
 
-/** What is wrong with a ScheduledBackup. */
+/**
+ * What is wrong with a ScheduledBackup. As in CloudNativePG it may be admitted although none of its Backups will be:
+ * see {@link validateMadeBackups}.
+ */
 export function validateScheduledBackup(scheduled: ScheduledBackup, admission: BackupAdmission): FieldIssue[] {
   if (isValidationDisabled(scheduled)) return [];
   const problem = checkSchedule(scheduled.spec.schedule);
@@ -28,6 +35,11 @@ export function validateScheduledBackup(scheduled: ScheduledBackup, admission: B
     ...checkMethod(scheduled.spec, admission, "method"),
     ...checkDeadline(scheduled),
   ];
+}
+
+/** Why the Backups of a ScheduledBackup that is right by itself would be refused. */
+export function validateMadeBackups(scheduled: ScheduledBackup): FieldIssue[] {
+  return isValidationDisabled(scheduled) ? [] : checkPluginName(scheduled.spec);
 }
 
 /** Warnings about a Backup. */
@@ -42,11 +54,12 @@ export function scheduledBackupWarnings(scheduled: ScheduledBackup): string[] {
     ...(countScheduleFields(scheduled.spec.schedule) === 5
       ? ["Schedule parameter may not have the right number of arguments (usually six arguments are needed)"]
       : []),
+    ...validateMadeBackups(scheduled).map((issue) => `No backup will be made: ${formatFieldIssue(issue)}`),
   ];
 }
 
 function checkMethod(
-  spec: Pick<Backup["spec"], "method" | "online" | "onlineConfiguration" | "pluginConfiguration">,
+  spec: Pick<Backup["spec"], "method" | "online" | "onlineConfiguration">,
   admission: BackupAdmission,
   wording: "method" | "backup method",
 ): FieldIssue[] {
@@ -70,15 +83,18 @@ function checkMethod(
       method === "barmanObjectStore" && spec.onlineConfiguration !== undefined,
       invalid("spec.onlineConfiguration", spec.onlineConfiguration, `OnlineConfiguration ${onlySnapshots}`),
     ),
-    ...when(
-      method === "plugin" && !spec.pluginConfiguration?.name,
-      invalid(
-        "spec.pluginConfiguration",
-        spec.pluginConfiguration ?? null,
-        "cannot be empty when the backup method is plugin",
-      ),
-    ),
   ];
+}
+
+function checkPluginName({ method, pluginConfiguration }: Backup["spec"] | ScheduledBackup["spec"]): FieldIssue[] {
+  return when(
+    method === "plugin" && !pluginConfiguration?.name,
+    invalid(
+      "spec.pluginConfiguration",
+      pluginConfiguration ?? null,
+      "cannot be empty when the backup method is plugin",
+    ),
+  );
 }
 
 function checkDeadline(object: { metadata: { annotations?: Record<string, string> } }): FieldIssue[] {

@@ -4,6 +4,7 @@ export {
   backupWarnings,
   scheduledBackupWarnings,
   validateBackup,
+  validateMadeBackups,
   validateScheduledBackup,
 } from "./backup.ts";
 export { validateClusterCreate, validateClusterUpdate } from "./cluster.ts";

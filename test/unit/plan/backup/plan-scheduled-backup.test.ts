@@ -44,6 +44,11 @@ describe("planScheduledBackup", () => {
       kind: "note",
       status: { lastCheckTime: "2026-11-30T10:00:30Z", nextScheduleTime: "2026-11-30T11:00:00Z" },
       requeueAfterMs: 3_570_000,
+      event: {
+        type: "Normal",
+        reason: "BackupSchedule",
+        message: "Scheduled first backup by 2026-11-30 11:00:00 +0000 UTC",
+      },
     });
   });
 
@@ -116,7 +121,8 @@ describe("planScheduledBackup", () => {
   ] as const)("gives backups the owner %s", (backupOwnerReference, owner) => {
     const decision = planScheduledBackup(aSchedule({ immediate: true, backupOwnerReference }), observed(), now);
     const references = decision.kind === "create" ? decision.backup.metadata.ownerReferences : "no backup";
-    expect(references).toEqual(owner && [expect.objectContaining(owner)]);
+    const reference = owner && { apiVersion: "postgresql.cnpg.io/v1", ...owner, controller: true };
+    expect(references).toEqual(reference && [reference]);
   });
 
   it("tells of a schedule without a time, and of one that is none", () => {

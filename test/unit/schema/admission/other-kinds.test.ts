@@ -13,6 +13,7 @@ import {
   scheduledBackupWarnings,
   validateBackup,
   validateDatabase,
+  validateMadeBackups,
   validatePooler,
   validateScheduledBackup,
 } from "../../../../src/schema/admission/index.ts";
@@ -125,6 +126,16 @@ describe("ScheduledBackup", () => {
       "Schedule parameter may not have the right number of arguments (usually six arguments are needed)",
     ]);
     expect(scheduledBackupWarnings(aSchedule("@daily"))).toEqual([]);
+  });
+
+  test("is admitted without a plugin's name, with a warning that nothing comes of it", () => {
+    const nameless = aSchedule("@daily", { method: "plugin" });
+    expect(validateScheduledBackup(nameless, { volumeSnapshots: false })).toEqual([]);
+    const issue = "spec.pluginConfiguration: Invalid value: null: cannot be empty when the backup method is plugin";
+    expect(validateMadeBackups(nameless).map(formatFieldIssue)).toEqual([issue]);
+    expect(scheduledBackupWarnings(nameless)).toEqual([`No backup will be made: ${issue}`]);
+    const named = aSchedule("@daily", { method: "plugin", pluginConfiguration: { name: "p" } });
+    expect(scheduledBackupWarnings(named)).toEqual([]);
   });
 });
 
