@@ -37,8 +37,17 @@ export async function applyWrapper(session: SqlSession, item: WantedWrapper): Pr
           validator: text("validator"),
           options: JSON.parse(text("options")) as Record<string, string>,
         })
-      : createWrapper(item),
+      : createWrapper(await withPossibleOwner(session, item)),
   );
+}
+
+/** A role that is known and no superuser cannot own a wrapper; manifests that name one have always got theirs made without it. */
+async function withPossibleOwner(session: SqlSession, item: WantedWrapper): Promise<WantedWrapper> {
+  if (!item.owner) return item;
+  const [role] = await session.query("SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = $1", [item.owner]);
+  if (role?.["rolsuper"] !== false) return item;
+  const { owner: _owner, ...rest } = item;
+  return rest;
 }
 
 /** Brings one foreign server in line. */

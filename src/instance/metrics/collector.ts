@@ -82,7 +82,13 @@ class Collector {
     const instance = this.#options.instance();
     const samples = new SampleSet();
     this.#collections += 1;
-    if (this.#catalog.update(this.#options.querySources(), (...problem) => this.#reportDefinition(...problem))) {
+    const isRead = this.#catalog.update(
+      this.#options.querySources(),
+      (...problem) => this.#reportDefinition(...problem),
+      (queryName) =>
+        this.#tellOnce("Query with the same name already found. Overwriting the existing one.", { queryName }),
+    );
+    if (isRead) {
       this.#cached = undefined;
       this.#kept.clear();
     }

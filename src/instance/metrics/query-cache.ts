@@ -29,15 +29,22 @@ export class QueryCatalog {
   #fingerprint = "";
   #queries: QueryDefinition[] = [];
 
-  /** Reads the sources anew when one changed; tells whether it did. */
-  update(sources: readonly QuerySource[], onError: (source: string, query: string, reason: string) => void): boolean {
+  /** Reads the sources anew when one changed; tells whether it did. `onReplaced` hears of each query that gave way to a later one. */
+  update(
+    sources: readonly QuerySource[],
+    onError: (source: string, query: string, reason: string) => void,
+    onReplaced: (query: string) => void = () => undefined,
+  ): boolean {
     const fingerprint = JSON.stringify(sources.map(({ name, yaml }) => [name, yaml]));
     if (fingerprint === this.#fingerprint) return false;
     this.#fingerprint = fingerprint;
     const byKey = new Map<string, QueryDefinition>();
     for (const { name, yaml } of [{ name: "built-in", yaml: builtInQueries }, ...sources]) {
       const { queries, errors } = parseQueries(yaml);
-      for (const query of queries) byKey.set(query.key, query);
+      for (const query of queries) {
+        if (byKey.has(query.key)) onReplaced(query.key);
+        byKey.set(query.key, query);
+      }
       for (const { key, reason } of errors) onError(name, key, reason);
     }
     this.#queries = [...byKey.values()];

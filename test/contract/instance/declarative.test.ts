@@ -83,6 +83,7 @@ test("extension, foreign data wrapper and server of a database are made, changed
     fdws: [
       { name: "postgres_fdw", ensure, usage: [{ name: "app" }] },
       { name: "own", ensure, handler: "-", validator: "-" },
+      { name: "lent", ensure, owner: "app" },
     ],
     servers: [
       {
@@ -110,6 +111,7 @@ test("extension, foreign data wrapper and server of a database are made, changed
     fdws: [
       { name: "postgres_fdw", applied: true },
       { name: "own", applied: true },
+      { name: "lent", applied: true },
     ],
     servers: [
       { name: "remote", applied: true },

@@ -106,12 +106,15 @@ describe("the catalog", () => {
   it("lets later sources replace earlier ones and is read anew only when they change", () => {
     const catalog = new QueryCatalog();
     const errors: string[] = [];
+    const replaced: string[] = [];
     const update = (...yamls: string[]) =>
       catalog.update(
         yamls.map((text, index) => ({ name: `s${index}`, yaml: text })),
         (source, query, reason) => errors.push(`${source} ${query} ${reason}`),
+        (query) => replaced.push(query),
       );
     expect(update(yaml, yaml.replace("one", "two"))).toBe(true);
+    expect(replaced).toEqual(["q"]);
     expect(catalog.queries.map(({ key, query }) => [key, query.split(" ")[0]])).toEqual([
       ["collector", "SELECT"],
       ["q", "two"],
