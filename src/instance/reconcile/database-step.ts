@@ -43,7 +43,7 @@ export class DatabaseStep {
   readonly #tablespaces: TablespacesStep;
   /** Files changed that PostgreSQL has not loaded yet. */
   reloadNeeded = false;
-  /** The roles were seen to be right in this stay as primary. */
+  /** The replication role was seen to be right in this stay as primary. */
   #rolesEnsured = false;
   /** The primary that this standby follows, and until when its receiver is hurried. */
   #followed: { primary: string; until: number } | undefined;
@@ -165,9 +165,10 @@ export class DatabaseStep {
     if (!isPrimary) return this.#reconcileStandby(cluster, isCurrent);
     if (!this.#rolesEnsured) {
       await ensureReplicationRole(context, signal);
-      await ensureMetricsRole(context, signal);
       this.#rolesEnsured = true;
     }
+    // Whoever drops the exporter's role, or gives it more rights, gets it back as it was.
+    await ensureMetricsRole(context, signal);
     const retry = await reconcilePrimarySlots(context, cluster, this.#options.sql);
     const managed = !isCurrent || isReplicaCluster(cluster) || (await this.#reconcileManaged(cluster, signal));
     if (isCurrent) await this.#passwords.reconcile(cluster, signal);

@@ -75,6 +75,19 @@ test("once a pooler asks for it there is a user that may look passwords up, and 
   await until("pinned again", async () => one.psql(definition) === pinned);
 });
 
+test("the exporter's role comes back when somebody drops it, and loses what somebody gave it", async () => {
+  const facts =
+    "SELECT rolsuper, pg_has_role(rolname, 'pg_monitor', 'member') FROM pg_roles WHERE rolname = 'cnpg_metrics_exporter'";
+  const wake = (value: string) => lab.patchCluster({ metadata: { annotations: { "cnpg.io/reloadedAt": value } } });
+  await until("it is made", async () => one.psql(facts) === "f|t");
+  one.psql("DROP ROLE cnpg_metrics_exporter");
+  await wake("1");
+  await until("it is back", async () => one.psql(facts) === "f|t");
+  one.psql("ALTER ROLE cnpg_metrics_exporter SUPERUSER");
+  await wake("2");
+  await until("it is as before", async () => one.psql(facts) === "f|t");
+});
+
 test("queries of ConfigMaps and Secrets are served, and followed when the operator has seen them change", async () => {
   const yaml = (name: string, value: number) =>
     `${name}:\n  query: SELECT ${value} AS v\n  metrics:\n    - v: { usage: GAUGE, description: "v" }\n`;
