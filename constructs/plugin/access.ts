@@ -62,6 +62,7 @@ export function addAccess(scope: Construct, options: CompiledPluginOptions): voi
       rule("", ["secrets"], ["update"], secrets),
     ]);
   }
+  addMetricsAccess(scope, subjects);
   addClusterRole(scope, pluginNames.objectStoreEditor, [
     rule(barman, ["objectstores"], ["create", "delete", ...read, "patch", "update"]),
     rule(barman, ["objectstores/status"], ["get"]),
@@ -70,6 +71,23 @@ export function addAccess(scope: Construct, options: CompiledPluginOptions): voi
     rule(barman, ["objectstores"], read),
     rule(barman, ["objectstores/status"], ["get"]),
   ]);
+}
+
+/** The plugin asks the API server who wants to read its metrics; the other role is for those who shall be let in. */
+function addMetricsAccess(scope: Construct, subjects: k8s.Subject[]): void {
+  addClusterRole(scope, pluginNames.metricsAuth, [
+    rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
+    rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+  ]);
+  new k8s.KubeClusterRoleBinding(scope, pluginNames.metricsAuthBinding, {
+    metadata: { name: pluginNames.metricsAuthBinding },
+    roleRef: { apiGroup: rbac, kind: "ClusterRole", name: pluginNames.metricsAuth },
+    subjects,
+  });
+  new k8s.KubeClusterRole(scope, pluginNames.metricsReader, {
+    metadata: { name: pluginNames.metricsReader },
+    rules: [{ nonResourceUrLs: ["/metrics"], verbs: ["get"] }],
+  });
 }
 
 function addClusterRole(scope: Construct, name: string, rules: readonly Rule[]): void {

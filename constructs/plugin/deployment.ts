@@ -31,6 +31,7 @@ export function addDeployment(scope: Construct, options: CompiledPluginOptions):
 
 function container(options: CompiledPluginOptions): k8s.Container {
   const self = options.certificates === "self";
+  const { metricsPort } = options;
   return {
     name: "barman-cloud",
     image: options.image,
@@ -43,6 +44,7 @@ function container(options: CompiledPluginOptions): k8s.Container {
       `--server-address=:${pluginPort}`,
       "--leader-elect",
       `--log-level=${options.logLevel}`,
+      ...(metricsPort === undefined ? [] : [`--metrics-bind-address=:${metricsPort}`]),
       ...(self ? [`--certificates-service=${pluginNames.service}`] : []),
     ],
     env: [
@@ -52,6 +54,7 @@ function container(options: CompiledPluginOptions): k8s.Container {
     ports: [
       { name: "grpc", containerPort: pluginPort, protocol: "TCP" },
       { name: "health", containerPort: pluginHealthPort, protocol: "TCP" },
+      ...(metricsPort === undefined ? [] : [{ name: "metrics", containerPort: metricsPort, protocol: "TCP" }]),
     ],
     readinessProbe: {
       tcpSocket: { port: k8s.IntOrString.fromNumber(pluginPort) },

@@ -16,6 +16,8 @@ export interface BarmanCloudPluginOptions {
   readonly certificates?: PluginCertificates;
   /** @default info */
   readonly logLevel?: string;
+  /** Port of `/metrics`, by TLS and for those who hold the ClusterRole barman-plugin-metrics-reader. @default - no metrics */
+  readonly metricsPort?: number;
   /** Writes the definition of ObjectStore. @default true */
   readonly crds?: boolean;
   /** Writes a policy by which the API server refuses ObjectStores with unusable credentials; needs Kubernetes 1.30. @default true */
@@ -33,6 +35,7 @@ export interface CompiledPluginOptions {
   readonly replicas: number;
   readonly certificates: PluginCertificates;
   readonly logLevel: string;
+  readonly metricsPort: number | undefined;
   readonly crds: boolean;
   readonly storePolicy: boolean;
   readonly resources: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
@@ -57,6 +60,7 @@ export function compilePluginOptions(options: BarmanCloudPluginOptions): Compile
     replicas,
     certificates,
     logLevel: options.logLevel ?? "info",
+    metricsPort: checkPort(options.metricsPort),
     crds: options.crds ?? true,
     storePolicy: options.storePolicy ?? true,
     resources: options.resources ?? {
@@ -64,4 +68,9 @@ export function compilePluginOptions(options: BarmanCloudPluginOptions): Compile
       limits: { cpu: "500m", memory: "192Mi" },
     },
   };
+}
+
+function checkPort(port: number | undefined): number | undefined {
+  if (port === undefined || (Number.isInteger(port) && port > 0 && port < 65_536)) return port;
+  throw new Error(`plugin option "metricsPort" is ${port}: give the number of a port`);
 }

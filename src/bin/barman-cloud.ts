@@ -18,6 +18,8 @@ interface LogFlags {
 }
 
 interface OperatorFlags extends LogFlags {
+  metricsBindAddress: string;
+  metricsSecure: boolean;
   healthProbeBindAddress: string;
   leaderElect: boolean;
   pluginPath?: string;
@@ -29,6 +31,7 @@ interface OperatorFlags extends LogFlags {
 }
 
 interface SidecarFlags extends LogFlags {
+  metricsBindAddress: string;
   /** On without a word more, or with an address. */
   pprofServer: boolean | string;
 }
@@ -63,14 +66,15 @@ async function connect(kubeconfig: string | undefined) {
   const connection = kubeconfig
     ? (await import("../kube/kubeconfig.ts")).loadKubeconfigConnection(kubeconfig)
     : (await import("../kube/connection.ts")).loadInClusterConnection({ clock: systemClock });
-  const api = createKubeApi(connection, { userAgent: "plugin-barman-cloud" });
-  return { api, namespace: process.env["POD_NAMESPACE"] || connection.namespace || "" };
+  const counts = (await import("../kube/request-counts.ts")).createRequestCounts();
+  const api = createKubeApi(connection, { userAgent: "plugin-barman-cloud", counts });
+  return { api, requests: counts.list, namespace: process.env["POD_NAMESPACE"] || connection.namespace || "" };
 }
 
 function addOperator(program: Command, done: (code: number) => void): void {
   addCommonFlags(program.command("operator").description("answer the operator's calls for all clusters"))
-    .option("--metrics-bind-address <address>", "accepted for compatibility; there is no such server", "0")
-    .option("--metrics-secure [value]", "accepted for compatibility")
+    .option("--metrics-bind-address <address>", "address of /metrics; 0 for none", "0")
+    .option("--metrics-secure [value]", "serve metrics by TLS, to those whom the API server allows it", isOn, true)
     .option("--enable-http2 [value]", "accepted for compatibility")
     .option("--debug [value]", "accepted for compatibility; --log-level says how much is told")
     .option("--health-probe-bind-address <address>", "address of /healthz and /readyz; 0 for none", ":8081")
@@ -99,12 +103,14 @@ async function runOperator(flags: OperatorFlags, logger: ReturnType<typeof logge
   const { runHooks } = await import("../plugin/barman-cloud/run-hooks.ts");
   const { createFiles } = await import("../process/files.ts");
   const listen = compileListen(flags);
-  const { api, namespace } = await connect(flags.kubeconfig);
+  const { api, requests, namespace } = await connect(flags.kubeconfig);
   try {
     const healthAddress = parseAddress(flags.healthProbeBindAddress);
+    const metricsAddress = parseAddress(flags.metricsBindAddress);
+    const metrics = metricsAddress && { address: metricsAddress, secure: flags.metricsSecure, requests };
     const { leaderElect, certificatesService } = flags;
     const ports = { api, clock: systemClock, random: systemRandom, logger, files: createFiles() };
-    const settings = { listen, sidecarImage, namespace, leaderElect, certificatesService, healthAddress };
+    const settings = { listen, sidecarImage, namespace, leaderElect, certificatesService, healthAddress, metrics };
     await runHooks({ ...ports, ...settings }, signal);
   } finally {
     await api.close();
@@ -113,6 +119,7 @@ async function runOperator(flags: OperatorFlags, logger: ReturnType<typeof logge
 
 function addSidecar(program: Command, mode: "instance" | "restore", done: (code: number) => void): void {
   addCommonFlags(program.command(mode).description(`serve on the socket of ${mode === "instance" ? "a pod" : "a job"}`))
+    .option("--metrics-bind-address <address>", "address of this process's /metrics; 0 for none", ":8080")
     .option("--pprof-server [address]", "serve profiles of this process; on port 6061 of localhost unless told", false)
     .action(async (flags: SidecarFlags) => {
       const logger = loggerFor(flags, process.env["POD_NAME"]);
@@ -133,13 +140,14 @@ function profilerOf({ pprofServer }: SidecarFlags, logger: ReturnType<typeof log
 
 async function runSidecar(
   mode: "instance" | "restore",
-  flags: LogFlags,
+  flags: SidecarFlags,
   logger: ReturnType<typeof loggerFor>,
   signal: AbortSignal,
 ) {
   const sidecar = await import("../plugin/barman-cloud/run-sidecar.ts");
   const { createFiles } = await import("../process/files.ts");
-  const { api } = await connect(flags.kubeconfig);
+  const address = parseAddress(flags.metricsBindAddress);
+  const { api, requests } = await connect(flags.kubeconfig);
   const socketFolder = process.env["PLUGIN_SOCKET_DIR"];
   try {
     await sidecar.runSidecar(
@@ -151,6 +159,7 @@ async function runSidecar(
         logger,
         files: createFiles(),
         env: process.env,
+        metrics: address && { address, requests },
         ...(socketFolder ? { socketFolder } : {}),
       },
       signal,

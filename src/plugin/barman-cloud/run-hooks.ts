@@ -8,13 +8,17 @@ import { createStore } from "../../kube/store.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { Files } from "../../ports/files.ts";
 import type { Logger } from "../../ports/logger.ts";
+import type { Metrics } from "../../runtime/metrics.ts";
+import type { SentRequests } from "../../runtime/program-metrics.ts";
 import type { Runnable } from "../../runtime/runnable.ts";
-import { createRunnableGroups } from "../../runtime/runnable-groups.ts";
+import { createRunnableGroups, type RunnableGroups } from "../../runtime/runnable-groups.ts";
 import { createPluginServer, type PluginSocket, type PluginTls } from "../framework/create-plugin-server.ts";
 import { accessLabel } from "./access-role.ts";
 import { createLifecycleService, createReconcilerService } from "./cluster-hooks.ts";
 import { createHealthServer } from "./health-server.ts";
 import { pluginIdentity } from "./identity.ts";
+import { createMetricsAccess } from "./metrics-access.ts";
+import { createMetricsServer } from "./metrics-server.ts";
 import { createCertificateUpkeep, ensureCertificates } from "./plugin-certificates.ts";
 import { createStoreController } from "./store-controller.ts";
 
@@ -35,6 +39,17 @@ export interface HooksOptions {
   certificatesService?: string | undefined;
   /** Absent: no health server. */
   healthAddress?: { host?: string; port: number } | undefined;
+  /** Absent: no metrics. */
+  metrics?: HooksMetrics | undefined;
+}
+
+/** Where the metrics of the program are told, and to whom. */
+export interface HooksMetrics {
+  address: { host?: string; port: number };
+  /** By TLS, and only to whom the API server allows it. */
+  secure: boolean;
+  /** What the client of the API server has sent so far. */
+  requests: () => readonly SentRequests[];
 }
 
 /** Runs the plugin beside the operator until the signal aborts. */
@@ -53,6 +68,7 @@ export async function runHooks(options: HooksOptions, signal: AbortSignal): Prom
   for (const store of [objectStores, roles, roleBindings]) groups.add("caches", store);
   const upkeep = await prepareTls(options, signal);
   if (upkeep) groups.add("others", upkeep);
+  const metrics = await addMetrics(options, groups);
   const deps = { api, objectStores, roles, roleBindings, sidecarImage: options.sidecarImage, logger };
   groups.add("others", {
     name: "plugin server",
@@ -70,12 +86,27 @@ export async function runHooks(options: HooksOptions, signal: AbortSignal): Prom
       await server.stop({ graceMs: 5_000 });
     },
   });
-  for (const part of createStoreController({ ...deps, clock })) groups.add("leader", part);
-  groups.add(
-    "others",
-    leadership(options, () => groups.startLeaderWork()),
-  );
+  for (const part of createStoreController({ ...deps, clock, metrics })) groups.add("leader", part);
+  const tell = metrics?.forLeadership(leaderLease);
+  const onStarted = () => {
+    tell?.(true);
+    groups.startLeaderWork();
+  };
+  groups.add("others", leadership(options, onStarted));
   await groups.run(signal);
+}
+
+/** The library behind metrics takes megabytes, which only those pay for who asked for them. */
+async function addMetrics(options: HooksOptions, groups: RunnableGroups): Promise<Metrics | undefined> {
+  const { api, clock, logger } = options;
+  if (!options.metrics) return undefined;
+  const { address, secure, requests } = options.metrics;
+  const { createMetrics } = await import("../../runtime/metrics.ts");
+  const metrics = createMetrics({ processMetrics: true });
+  metrics.forRequests(requests);
+  const access = secure ? { access: createMetricsAccess(api, clock) } : {};
+  groups.add("servers", await createMetricsServer({ address, metrics: async () => metrics, clock, logger, ...access }));
+  return metrics;
 }
 
 async function prepareTls(options: HooksOptions, signal: AbortSignal): Promise<Runnable | undefined> {

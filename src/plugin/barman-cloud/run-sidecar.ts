@@ -7,6 +7,8 @@ import type { Files } from "../../ports/files.ts";
 import type { KubeApi } from "../../ports/kube-api.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { SqlConnector } from "../../ports/sql-session.ts";
+import type { SentRequests } from "../../runtime/program-metrics.ts";
+import type { Runnable } from "../../runtime/runnable.ts";
 import { createRunnableGroups } from "../../runtime/runnable-groups.ts";
 import { createBulkFiles } from "../../store/bulk-files.ts";
 import type { StoreEnvironment } from "../../store/create-store.ts";
@@ -18,6 +20,7 @@ import { createBaseEngine } from "./base-engine.ts";
 import { CachedReader } from "./cached-reader.ts";
 import { pluginIdentity } from "./identity.ts";
 import { createMaintenanceWorker, type MaintenanceWorker } from "./maintenance.ts";
+import { createDispensableMetricsServer } from "./metrics-server.ts";
 import { createMetricsService } from "./metrics-service.ts";
 import { createRestoreService } from "./restore-service.ts";
 import { parseSidecarEnvironment, type SidecarEnvironment } from "./sidecar-environment.ts";
@@ -42,6 +45,8 @@ export interface SidecarOptions {
   scratchFolder?: string;
   /** Folder of the certificate authorities. @default /barman-certificates */
   certificates?: string;
+  /** Where the process tells of itself; absent: nowhere. */
+  metrics?: { address: { host?: string; port: number }; requests: () => readonly SentRequests[] } | undefined;
   /** Time that calls under way get when the pod ends, milliseconds. @default 25000 */
   graceMs?: number;
 }
@@ -55,6 +60,7 @@ export async function runSidecar(options: SidecarOptions, signal: AbortSignal): 
   const parts = assemble(options, environment);
   const groups = createRunnableGroups({ logger, clock, stopTimeoutMs: (options.graceMs ?? 25_000) + 5_000 });
   if (parts.worker) groups.add("others", parts.worker);
+  if (options.metrics) groups.add("others", createMetricsListener(options.metrics, options));
   groups.add("servers", {
     name: "plugin server",
     async run(stop) {
@@ -78,6 +84,25 @@ export async function runSidecar(options: SidecarOptions, signal: AbortSignal): 
   } finally {
     await Promise.race([events.flush(), clock.sleep(1_000)]);
   }
+}
+
+/** The library behind metrics is loaded once somebody wants to know: in most pods nobody ever does. */
+function createMetricsListener(
+  { address, requests }: NonNullable<SidecarOptions["metrics"]>,
+  { clock, logger }: Pick<SidecarOptions, "clock" | "logger">,
+): Runnable {
+  const load = async () => {
+    const { createMetrics } = await import("../../runtime/metrics.ts");
+    const created = createMetrics({ processMetrics: true });
+    created.forRequests(requests);
+    return created;
+  };
+  let loaded: ReturnType<typeof load> | undefined;
+  const metrics = () => {
+    loaded ??= load();
+    return loaded;
+  };
+  return createDispensableMetricsServer({ address, metrics, clock, logger });
 }
 
 function assemble(options: SidecarOptions, environment: SidecarEnvironment) {

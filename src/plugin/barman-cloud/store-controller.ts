@@ -7,6 +7,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { KubeApi, Store } from "../../ports/kube-api.ts";
 import type { Logger } from "../../ports/logger.ts";
 import { createController } from "../../runtime/controller.ts";
+import type { Metrics } from "../../runtime/metrics.ts";
 import type { Runnable } from "../../runtime/runnable.ts";
 import { createWorkQueue } from "../../runtime/work-queue.ts";
 import { buildAccessRules, storesOfRole } from "./access-role.ts";
@@ -20,14 +21,18 @@ export interface StoreControllerDeps {
   roles: Store<Role>;
   clock: Clock;
   logger: Logger;
+  metrics?: Pick<Metrics, "forController" | "forQueue"> | undefined;
 }
 
 /** The controller and the part that feeds it; both are for the leader only. */
 export function createStoreController(deps: StoreControllerDeps): Runnable[] {
-  const queue = createWorkQueue({ name: "objectstore", clock: deps.clock });
+  const name = "objectstore";
+  const { metrics } = deps;
+  const queue = createWorkQueue({ name, clock: deps.clock, ...(metrics ? { metrics: metrics.forQueue(name) } : {}) });
   const controller = createController({
-    name: "objectstore",
+    name,
     queue,
+    ...(metrics ? { metrics: metrics.forController(name, 1) } : {}),
     logger: deps.logger,
     clock: deps.clock,
     reconcile: (key, signal) => reconcileStore(key, deps, signal),

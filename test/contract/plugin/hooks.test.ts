@@ -3,18 +3,26 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../local/process/wait.ts";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
-import type { Role } from "../../../src/api/generated/kubernetes.ts";
+import type { Role, ServiceAccount } from "../../../src/api/generated/kubernetes.ts";
 import { defaultBuildContext } from "../../../src/build/context.ts";
 import { buildInstancePod } from "../../../src/build/instance-pod.ts";
 import { resources } from "../../../src/kube/resources.ts";
-import { isKubeError } from "../../../src/ports/kube-api.ts";
+import { isKubeError, type KubeObject, type ResourceType } from "../../../src/ports/kube-api.ts";
 import type { Plugin } from "../../../src/ports/plugin.ts";
 import { runLifecycleHooks } from "../../../src/rpc/calls/lifecycle.ts";
 import { anArchivedCluster, anObjectStore } from "../../support/barman-cloud-objects.ts";
 import { startWorld, type World } from "../operator/world.ts";
 import { type InstalledPlugin, installPlugin } from "./installed-plugin.ts";
+import { scrape, tokenOf } from "./scrape.ts";
 
 const namespace = "shop";
+const clusterRoleBindings: ResourceType<KubeObject> = {
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "ClusterRoleBinding",
+  plural: "clusterrolebindings",
+  namespaced: false,
+};
 let world: World;
 let installed: InstalledPlugin;
 let plugin: Plugin;
@@ -51,6 +59,33 @@ describe("the plugin beside the operator", () => {
       { group: "batch", kind: "Job", operations: ["create"] },
     ]);
     expect(plugin.capabilities.reconciler).toEqual(["KIND_CLUSTER", "KIND_BACKUP"]);
+  });
+
+  test("tells its metrics to whom the API server allows it", async () => {
+    const { metricsPort } = installed;
+    const metadata = { namespace, name: "prometheus" };
+    const account: ServiceAccount = { apiVersion: "v1", kind: "ServiceAccount", metadata };
+    await world.api.create(resources.serviceAccounts, account);
+    await world.api.create(clusterRoleBindings, {
+      metadata: { name: "prometheus-reads" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "barman-plugin-metrics-reader" },
+      subjects: [{ kind: "ServiceAccount", name: "prometheus", namespace }],
+    } as KubeObject);
+    const codeOf = async (token?: string, path?: string) => (await scrape(metricsPort, token, path)).code;
+    expect([await codeOf(), await codeOf("not-a-token")]).toEqual([401, 401]);
+    const stranger = await tokenOf(world, installed.namespace, "plugin-barman-cloud");
+    expect(await scrape(metricsPort, stranger)).toEqual({
+      code: 403,
+      body: "Authorization denied for user system:serviceaccount:cnpg-system:plugin-barman-cloud\n",
+    });
+    const reader = await tokenOf(world, namespace, "prometheus");
+    expect(await codeOf(reader, "/other")).toBe(403);
+    const told = await scrape(metricsPort, reader);
+    expect(told.code).toBe(200);
+    for (const name of ["workqueue_depth", "controller_runtime_reconcile_total", "process_resident_memory_bytes"]) {
+      expect(told.body).toContain(`# TYPE ${name} `);
+    }
+    expect(told.body).toContain('leader_election_master_status{name="822e3f5c.cnpg.io"}');
   });
 
   test("made the certificates that its Service names, and serves by them", async () => {

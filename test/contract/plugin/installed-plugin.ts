@@ -46,6 +46,8 @@ export interface InstalledPlugin {
   tls: string;
   deployment: Deployment;
   health(path: string): Promise<number>;
+  /** Port of the metrics on 127.0.0.1. */
+  metricsPort: number;
   /** The plugin as the operator sees it: found by its Service, trusted by its Secrets. */
   load(): Promise<Plugin>;
   stop(): Promise<void>;
@@ -70,7 +72,7 @@ async function start(world: World, account: AccountAccess, deployment: Deploymen
   const tls = mkdtempSync(join(tmpdir(), "plugin-tls-"));
   const logs = captureLogs();
   const stop = new AbortController();
-  const [port, healthPort] = [await choosePort(), await choosePort()];
+  const [port, healthPort, metricsPort] = [await choosePort(), await choosePort(), await choosePort()];
   const pool = createPluginPool({ clock: systemClock, random: systemRandom, logger: captureLogs().logger });
   const ended = runHooks(
     {
@@ -91,6 +93,7 @@ async function start(world: World, account: AccountAccess, deployment: Deploymen
       leaderElect: true,
       certificatesService: "barman-cloud",
       healthAddress: { host: "127.0.0.1", port: healthPort },
+      metrics: { address: { host: "127.0.0.1", port: metricsPort }, secure: true, requests: () => [] },
     },
     stop.signal,
   );
@@ -113,6 +116,7 @@ async function start(world: World, account: AccountAccess, deployment: Deploymen
     tls,
     deployment,
     health,
+    metricsPort,
     async load() {
       const service = await world.api.get(resources.services, { namespace, name: "barman-cloud" });
       const secret = (annotation: string) =>

@@ -14,7 +14,7 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { barmanPlugin } from "../../support/barman-cloud-objects.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { startWorld, type World } from "../operator/world.ts";
-import { buildPluginProgram, type PluginProgram } from "./sidecar-process.ts";
+import { buildPluginProgram, type PluginProgram, spawnSidecar } from "./sidecar-process.ts";
 
 let world: World;
 let program: PluginProgram;
@@ -50,7 +50,7 @@ function start(args: readonly string[], env: Record<string, string> = {}) {
 test("the operator mode serves as a program, elects a leader, tells its health, and ends when it is told to", async () => {
   const namespace = "plugin-home";
   await world.api.create(resources.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  const healthPort = await choosePort();
+  const [healthPort, metricsPort] = [await choosePort(), await choosePort()];
   const { child, ended, log } = start(
     [
       "operator",
@@ -59,7 +59,8 @@ test("the operator mode serves as a program, elects a leader, tells its health, 
       `--health-probe-bind-address=127.0.0.1:${healthPort}`,
       "--leader-elect=true",
       "--debug",
-      "--metrics-bind-address=0",
+      `--metrics-bind-address=127.0.0.1:${metricsPort}`,
+      "--metrics-secure=false",
       "--log-level=debug",
     ],
     { SIDECAR_IMAGE: "sidecar:1", POD_NAMESPACE: namespace },
@@ -77,6 +78,8 @@ test("the operator mode serves as a program, elects a leader, tells its health, 
   const lease = () => world.api.get(resources.leases, { namespace, name: "822e3f5c.cnpg.io" });
   const leads = async () => Boolean((await lease().catch(() => undefined))?.spec?.holderIdentity);
   await waitFor("it leads", leads, { timeoutMs: 30_000 });
+  const metrics = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).then((answer) => answer.text());
+  expect(metrics).toMatch(/^rest_client_requests_total\{.*code="200".*\} [1-9]/m);
 
   const pool = createPluginPool({ clock: systemClock, random: systemRandom, logger: captureLogs().logger });
   pool.replaceEndpoints("sockets", [{ kind: "socket", name: barmanPlugin, path: join(folder, barmanPlugin) }]);
@@ -88,6 +91,33 @@ test("the operator mode serves as a program, elects a leader, tells its health, 
   expect(await ended).toEqual([0, null]);
   expect(existsSync(join(folder, barmanPlugin))).toBe(false);
   expect((await lease()).spec?.holderIdentity ?? "").toBe("");
+}, 120_000);
+
+test("a sidecar tells its metrics, and does without where another has the port", async () => {
+  const address = `127.0.0.1:${await choosePort()}`;
+  const metrics = async () => {
+    const answer = await fetch(`http://${address}/metrics`);
+    return { code: answer.status, body: await answer.text() };
+  };
+  const sidecar = (name: string) => {
+    const spool = join(folder, `${name}-spool`);
+    const env = { NAMESPACE: "default", CLUSTER_NAME: "c", POD_NAME: name, SPOOL_DIRECTORY: spool };
+    return spawnSidecar(program, world.controlPlane.kubeconfig, env, join(folder, name), address);
+  };
+  const first = await sidecar("c-1");
+  const second = await sidecar("c-2").catch(async (error: unknown) => {
+    await first.kill();
+    throw error;
+  });
+  try {
+    expect(await metrics()).toMatchObject({ code: 200, body: expect.stringContaining("process_cpu_seconds_total") });
+    expect(second.plugin.metadata.displayName).toBe("BarmanCloudInstance");
+    const says = async () => second.log().includes("There are no metrics of this process");
+    await waitFor("the second says so", says, { timeoutMs: 30_000 });
+    expect(first.log()).not.toContain("There are no metrics");
+  } finally {
+    await Promise.all([first.kill(), second.kill()]);
+  }
 }, 120_000);
 
 test("each mode says which settings it lacks", async () => {

@@ -45,8 +45,10 @@ export async function spawnSidecar(
   kubeconfig: string,
   environment: Record<string, string>,
   socketFolder: string,
+  metricsAddress = "0",
 ): Promise<SidecarProcess> {
-  const child = spawn(process.execPath, ["--no-maglev", program.file, "instance", `--kubeconfig=${kubeconfig}`], {
+  const flags = [`--kubeconfig=${kubeconfig}`, `--metrics-bind-address=${metricsAddress}`];
+  const child = spawn(process.execPath, ["--no-maglev", program.file, "instance", ...flags], {
     stdio: ["ignore", "ignore", "pipe"],
     env: {
       PATH: process.env["PATH"] ?? "",

@@ -33,6 +33,9 @@ describe("BarmanCloudPlugin", () => {
       "RoleBinding/barman-plugin-leader-election-rolebinding",
       "Role/barman-plugin-certificates-role",
       "RoleBinding/barman-plugin-certificates-rolebinding",
+      "ClusterRole/barman-plugin-metrics-auth-role",
+      "ClusterRoleBinding/barman-plugin-metrics-auth-rolebinding",
+      "ClusterRole/barman-plugin-metrics-reader",
       "ClusterRole/barman-plugin-objectstore-editor-role",
       "ClusterRole/barman-plugin-objectstore-viewer-role",
       "Service/barman-cloud",
@@ -99,8 +102,25 @@ describe("BarmanCloudPlugin", () => {
     ]);
   });
 
+  test("tells metrics where asked to, to those who hold its role for that", () => {
+    const containerOf = (options: BarmanCloudPluginOptions) =>
+      find<Deployment>(synth(options), "Deployment", "barman-cloud").spec?.template.spec?.containers[0];
+    expect(containerOf({})?.args?.join()).not.toContain("metrics");
+    const container = containerOf({ metricsPort: 8443 });
+    expect(container?.args).toContain("--metrics-bind-address=:8443");
+    expect(container?.ports).toContainEqual({ name: "metrics", containerPort: 8443, protocol: "TCP" });
+    const reader = find<ClusterRole>(synth(), "ClusterRole", "barman-plugin-metrics-reader");
+    expect(reader.rules).toEqual([{ nonResourceURLs: ["/metrics"], verbs: ["get"] }]);
+    const auth = find<ClusterRole>(synth(), "ClusterRole", "barman-plugin-metrics-auth-role");
+    expect(auth.rules?.map(({ resources, verbs }) => [resources, verbs])).toEqual([
+      [["tokenreviews"], ["create"]],
+      [["subjectaccessreviews"], ["create"]],
+    ]);
+  });
+
   test("refuses options that cannot work, by name", () => {
     expect(() => synth({ replicas: -1 })).toThrow(/"replicas" is -1/);
     expect(() => synth({ certificates: "none" as never })).toThrow(/"certificates" is none/);
+    expect(() => synth({ metricsPort: 0 })).toThrow(/"metricsPort" is 0/);
   });
 });
