@@ -8,6 +8,7 @@ import { alterRole, changeMemberships, commentOnRole, createRole } from "../../p
 import { silentSettings } from "../reconcile/passwords.ts";
 import type { SecretRead } from "../secret-reader.ts";
 import { type ApplyDeps, type ApplyResult, type Declared, type DeclaredKind, inDatabase } from "./declared-kind.ts";
+import { findDriftOfRole } from "./drift.ts";
 import { rolePassword } from "./role-password.ts";
 import { readRoles } from "./role-rows.ts";
 import { step } from "./step.ts";
@@ -29,6 +30,7 @@ export const databaseRoles: DeclaredKind = {
     return !spec.passwordSecret || status?.secretResourceVersion === passwordSecretVersion(object as DatabaseRole);
   },
   refusal: (object, cluster) => roleRefusal(object as DatabaseRole, cluster),
+  findDrift: (object, deps) => findDriftOfRole(object as DatabaseRole, deps),
   async apply(object, deps) {
     const { spec } = object as DatabaseRole;
     const read = await readSecret(spec, deps);

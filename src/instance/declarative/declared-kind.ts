@@ -38,6 +38,8 @@ export interface DeclaredKind {
   isRenewed?: (object: Declared) => boolean;
   /** Why the object is not dealt with, whatever PostgreSQL has; nothing is dropped for it either. */
   refusal?: (object: Declared, cluster: Cluster) => string | undefined;
+  /** What PostgreSQL has no longer as it was applied, in words. */
+  findDrift: (object: Declared, deps: ApplyDeps) => Promise<string[]>;
   /** Brings PostgreSQL in line. */
   apply: (object: Declared, deps: ApplyDeps) => Promise<ApplyResult>;
   drop: (object: Declared, deps: ApplyDeps) => Promise<void>;

@@ -4,18 +4,20 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { patchStatus } from "../../kube/patch-status.ts";
 import { resources } from "../../kube/resources.ts";
 import { createStore, type RunnableStore } from "../../kube/store.ts";
-import { planDeclarative } from "../../plan/instance/declarative.ts";
+import { type DeclarativeDecision, type DeclarativeView, planDeclarative } from "../../plan/instance/declarative.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
 import { withLogFields } from "../../runtime/log-scope.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { passFields } from "../pass-fields.ts";
 import type { SecretReader } from "../secret-reader.ts";
-import type { ApplyResult, Declared, DeclaredKind } from "./declared-kind.ts";
+import type { ApplyDeps, ApplyResult, Declared, DeclaredKind } from "./declared-kind.ts";
 import { declaredKinds } from "./object-kinds.ts";
 import { errorText } from "./server-message.ts";
 
 /** How long an object rests after it was looked at, unless it or its Cluster changes. */
 const restMs = 30_000;
+/** How long what was found as it should be rests: it takes sessions to see that. */
+const goodRestMs = 60_000;
 const lookMs = 1_000;
 /** How long after somebody else's write came between, or something stood in the way of a removal, in milliseconds. */
 const retryMs = 2_000;
@@ -117,7 +119,7 @@ export class DeclaredObjects {
     const deps = { context: this.#context, secrets: this.#secrets, cluster, signal };
     const finalizers = object.metadata.finalizers ?? [];
     const generation = object.metadata.generation ?? 0;
-    const decision = planDeclarative({
+    const view: DeclarativeView = {
       generation,
       observedGeneration: object.status?.observedGeneration ?? 0,
       applied: object.status?.applied,
@@ -133,7 +135,8 @@ export class DeclaredObjects {
       )?.metadata.name,
       outdated: kind.isRenewed ? !kind.isRenewed(object) : false,
       refusal: kind.refusal?.(object, cluster),
-    });
+    };
+    const decision = await this.#decide(kind, object, view, deps);
     const report = async (fields: object) => {
       const written = await patchStatus(
         kube,
@@ -149,7 +152,7 @@ export class DeclaredObjects {
     };
     switch (decision.kind) {
       case "nothing":
-        return restMs;
+        return goodRestMs;
       case "waitForPromotion":
         await report({ message: "waiting for the cluster to become primary" });
         return restMs;
@@ -196,6 +199,21 @@ export class DeclaredObjects {
         return result.retryAfterMs ?? restMs;
       }
     }
+  }
+
+  /** What is done is looked at again: somebody may have changed it by hand, or it went with a former primary. */
+  async #decide(
+    kind: DeclaredKind,
+    object: Declared,
+    view: DeclarativeView,
+    deps: ApplyDeps,
+  ): Promise<DeclarativeDecision> {
+    const decision = planDeclarative(view);
+    if (decision.kind !== "nothing" || view.deleting || view.refusal !== undefined) return decision;
+    const drift = await kind.findDrift(object, deps);
+    if (drift.length === 0) return decision;
+    this.#context.logger.info("A declared object is not as it was applied any more and is applied again", { drift });
+    return planDeclarative({ ...view, outdated: true });
   }
 
   /** With the Cluster goes who would take a finalizer away again, and the object, and its namespace, could never be removed. */

@@ -19,6 +19,7 @@ import { relocate } from "../instance-paths.ts";
 import { applyDatabaseContents } from "./database-contents.ts";
 import { databaseRoles } from "./database-role.ts";
 import { type ApplyDeps, type Declared, type DeclaredKind, inDatabase } from "./declared-kind.ts";
+import { findDriftOfDatabase, findMissing } from "./drift.ts";
 import { step } from "./step.ts";
 
 const exists = async (session: SqlSession, catalog: string, column: string, name: string): Promise<boolean> =>
@@ -36,6 +37,7 @@ const databases: DeclaredKind = {
   finalizer: "cnpg.io/deleteDatabase",
   reclaim: (object) => (object as Database).spec.databaseReclaimPolicy ?? "retain",
   refusal: (object) => refuseDatabase(object as Database),
+  findDrift: (object, deps) => findDriftOfDatabase(object as Database, deps),
   async apply(object, deps) {
     const { spec } = object as Database;
     const name = JSON.stringify(spec.name);
@@ -73,6 +75,13 @@ const publications: DeclaredKind = {
   type: resources.publications as ResourceType<Declared>,
   finalizer: "cnpg.io/deletePublication",
   reclaim: (object) => (object as Publication).spec.publicationReclaimPolicy ?? "retain",
+  findDrift: (object, deps) =>
+    findMissing(
+      "publication",
+      object as Publication,
+      "SELECT 1 FROM pg_catalog.pg_publication WHERE pubname = $1",
+      deps,
+    ),
   async apply(object, deps) {
     const { spec } = object as Publication;
     await inDatabase(deps, spec.dbname, async (session) => {
@@ -100,10 +109,14 @@ const updatable = new Set(
   ),
 );
 
+const subscriptionSql = `SELECT 1 FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_database d ON d.oid = s.subdbid
+  WHERE s.subname = $1 AND d.datname = pg_catalog.current_database()`;
+
 const subscriptions: DeclaredKind = {
   type: resources.subscriptions as ResourceType<Declared>,
   finalizer: "cnpg.io/deleteSubscription",
   reclaim: (object) => (object as Subscription).spec.subscriptionReclaimPolicy ?? "retain",
+  findDrift: (object, deps) => findMissing("subscription", object as Subscription, subscriptionSql, deps),
   async apply(object, deps) {
     const { spec } = object as Subscription;
     const server = findExternalCluster(deps.cluster, spec.externalClusterName);
@@ -118,11 +131,7 @@ const subscriptions: DeclaredKind = {
     const name = quoteIdentifier(spec.name);
     const publication = quoteIdentifier(spec.publicationName);
     await inDatabase(deps, spec.dbname, async (session) => {
-      const [known] = await session.query(
-        `SELECT 1 FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_database d ON d.oid = s.subdbid
-         WHERE s.subname = $1 AND d.datname = pg_catalog.current_database()`,
-        [spec.name],
-      );
+      const [known] = await session.query(subscriptionSql, [spec.name]);
       if (!known) {
         const options = sortedParameters(spec.parameters);
         const sql = `CREATE SUBSCRIPTION ${name} CONNECTION ${conninfo} PUBLICATION ${publication}${options ? ` WITH (${options})` : ""}`;

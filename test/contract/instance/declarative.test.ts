@@ -200,6 +200,39 @@ test("a DatabaseRole is made, follows its password Secret, yields to the cluster
   );
 });
 
+test("what was changed or dropped by hand is seen within a minute and made again", async () => {
+  await lab.apply(
+    object("Database", "watched", {
+      name: "watched",
+      owner: "app",
+      extensions: [{ name: "hstore" }, { name: "ltree" }],
+    }),
+    object("DatabaseRole", "watched", { name: "watcher", login: true }),
+    object("Publication", "watched", { name: "watched", dbname: "app", target: { allTables: true } }),
+  );
+  const applied = async () =>
+    (await Promise.all(["databases", "databaseroles", "publications"].map((kind) => declared(kind, "watched")))).every(
+      (status) => status.applied === true,
+    );
+  await until("applied", applied, limitMs);
+  one.psql("DROP EXTENSION hstore", "watched");
+  one.psql("ALTER DATABASE watched OWNER TO postgres");
+  one.psql("DROP PUBLICATION watched", "app");
+  one.psql("DROP ROLE watcher");
+  const facts = () => [
+    one.psql(
+      "SELECT string_agg(extname, ',' ORDER BY extname) FROM pg_extension WHERE extname <> 'plpgsql'",
+      "watched",
+    ),
+    one.psql("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'watched'"),
+    one.psql("SELECT count(*) FROM pg_publication WHERE pubname = 'watched'", "app"),
+    one.psql("SELECT count(*) FROM pg_roles WHERE rolname = 'watcher' AND rolcanlogin"),
+  ];
+  await until("all back", async () => facts().join() === "hstore,ltree,app,1,1", 2 * limitMs);
+  expect(one.output).toMatch(/not as it was applied any more.*owner of database/);
+  await until("told", applied, limitMs);
+}, 240_000);
+
 test("an object that was released with its Cluster is not held again by an instance that still runs", async () => {
   const published = object("Publication", "left", { name: "left", dbname: "app", target: { allTables: true } });
   await lab.apply(published);
