@@ -14,8 +14,8 @@ export const defaultMonitoringQueries = `backends:
          , coalesce(usename, '') AS usename
          , coalesce(application_name, '') AS application_name
          , state
-         , count(*) AS total
-         , coalesce(max(extract(epoch FROM now() - xact_start)), 0) AS max_tx_duration_seconds
+         , pg_catalog.count(*) AS total
+         , coalesce(pg_catalog.max(extract(epoch FROM pg_catalog.now() - xact_start)), 0) AS max_tx_duration_seconds
       FROM pg_catalog.pg_stat_activity
      WHERE state IS NOT NULL AND usename IS NOT NULL
      GROUP BY 1, 2, 3, 4
@@ -29,7 +29,7 @@ export const defaultMonitoringQueries = `backends:
 
 backends_waiting:
   query: |
-    SELECT count(DISTINCT pid) AS total FROM pg_catalog.pg_locks WHERE NOT granted
+    SELECT pg_catalog.count(DISTINCT pid) AS total FROM pg_catalog.pg_locks WHERE NOT granted
   metrics:
     - total: { usage: GAUGE, description: "Number of backends that wait for a lock" }
 
@@ -58,11 +58,11 @@ pg_replication:
     SELECT CASE
              WHEN NOT pg_catalog.pg_is_in_recovery() THEN 0
              WHEN pg_catalog.pg_last_wal_receive_lsn() = pg_catalog.pg_last_wal_replay_lsn() THEN 0
-             ELSE greatest(0, extract(epoch FROM now() - pg_catalog.pg_last_xact_replay_timestamp()))
+             ELSE greatest(0, extract(epoch FROM pg_catalog.now() - pg_catalog.pg_last_xact_replay_timestamp()))
            END AS lag
          , pg_catalog.pg_is_in_recovery() AS in_recovery
          , EXISTS (SELECT FROM pg_catalog.pg_stat_wal_receiver) AS is_wal_receiver_up
-         , (SELECT count(*) FROM pg_catalog.pg_stat_replication) AS streaming_replicas
+         , (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_replication) AS streaming_replicas
   metrics:
     - lag: { usage: GAUGE, description: "Seconds by which replay is behind the primary" }
     - in_recovery: { usage: GAUGE, description: "1 on a standby" }
@@ -95,14 +95,14 @@ pg_stat_archiver:
   query: |
     SELECT archived_count
          , failed_count
-         , coalesce(extract(epoch FROM now() - last_archived_time), -1) AS seconds_since_last_archival
-         , coalesce(extract(epoch FROM now() - last_failed_time), -1) AS seconds_since_last_failure
+         , coalesce(extract(epoch FROM pg_catalog.now() - last_archived_time), -1) AS seconds_since_last_archival
+         , coalesce(extract(epoch FROM pg_catalog.now() - last_failed_time), -1) AS seconds_since_last_failure
          , coalesce(extract(epoch FROM last_archived_time), -1) AS last_archived_time
          , coalesce(extract(epoch FROM last_failed_time), -1) AS last_failed_time
          , CASE WHEN last_archived_wal ~ '^[0-9A-F]{24}'
-                THEN ('x' || substr(last_archived_wal, 9, 16))::bit(64)::bigint ELSE -1 END AS last_archived_wal_start_lsn
+                THEN ('x' || pg_catalog.substr(last_archived_wal, 9, 16))::bit(64)::bigint ELSE -1 END AS last_archived_wal_start_lsn
          , CASE WHEN last_failed_wal ~ '^[0-9A-F]{24}'
-                THEN ('x' || substr(last_failed_wal, 9, 16))::bit(64)::bigint ELSE -1 END AS last_failed_wal_start_lsn
+                THEN ('x' || pg_catalog.substr(last_failed_wal, 9, 16))::bit(64)::bigint ELSE -1 END AS last_failed_wal_start_lsn
          , coalesce(extract(epoch FROM stats_reset), -1) AS stats_reset_time
       FROM pg_catalog.pg_stat_archiver
   metrics:
@@ -225,15 +225,15 @@ pg_stat_replication:
          , coalesce(application_name, '') AS application_name
          , coalesce(client_addr::text, '') AS client_addr
          , coalesce(client_port::text, '') AS client_port
-         , extract(epoch FROM min(backend_start)) AS backend_start
-         , coalesce(max(pg_catalog.age(backend_xmin)), 0) AS backend_xmin_age
-         , max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), sent_lsn)) AS sent_diff_bytes
-         , max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), write_lsn)) AS write_diff_bytes
-         , max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), flush_lsn)) AS flush_diff_bytes
-         , max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn)) AS replay_diff_bytes
-         , coalesce(max(extract(epoch FROM write_lag)), 0) AS write_lag_seconds
-         , coalesce(max(extract(epoch FROM flush_lag)), 0) AS flush_lag_seconds
-         , coalesce(max(extract(epoch FROM replay_lag)), 0) AS replay_lag_seconds
+         , extract(epoch FROM pg_catalog.min(backend_start)) AS backend_start
+         , coalesce(pg_catalog.max(pg_catalog.age(backend_xmin)), 0) AS backend_xmin_age
+         , pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), sent_lsn)) AS sent_diff_bytes
+         , pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), write_lsn)) AS write_diff_bytes
+         , pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), flush_lsn)) AS flush_diff_bytes
+         , pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn)) AS replay_diff_bytes
+         , coalesce(pg_catalog.max(extract(epoch FROM write_lag)), 0) AS write_lag_seconds
+         , coalesce(pg_catalog.max(extract(epoch FROM flush_lag)), 0) AS flush_lag_seconds
+         , coalesce(pg_catalog.max(extract(epoch FROM replay_lag)), 0) AS replay_lag_seconds
       FROM pg_catalog.pg_stat_replication
      GROUP BY 1, 2, 3, 4
   metrics:
