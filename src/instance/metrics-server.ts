@@ -16,11 +16,16 @@ interface Reference {
   key: string;
 }
 
+/** Pause before what could not be read is asked for again, in milliseconds. */
+const retryMs = 5_000;
+
 /** Texts with the monitoring queries that a Cluster names; the operator has put the default ones among them. */
 export class QuerySources {
   readonly #context: InstanceContext;
   readonly #secrets: SecretReader;
   #versions = "";
+  /** What was asked for last, and when to ask again if it was not all there. */
+  #attempt: { versions: string; againAtMs: number } | undefined;
   #sources: readonly QuerySource[] = [];
   isPrimary = false;
 
@@ -41,7 +46,7 @@ export class QuerySources {
     ];
   }
 
-  /** Reads the texts anew when the Cluster's status tells that one of them changed. */
+  /** Reads the texts anew when the Cluster's status tells that one of them changed; costs nothing when none did. */
   async refresh(signal: AbortSignal): Promise<void> {
     const status = this.#context.state.cluster?.status;
     const versions = JSON.stringify([
@@ -50,6 +55,9 @@ export class QuerySources {
       status?.secretsResourceVersion?.metrics ?? {},
     ]);
     if (versions === this.#versions) return;
+    const now = this.#context.clock.monotonicMs();
+    if (versions === this.#attempt?.versions && now < this.#attempt.againAtMs) return;
+    this.#attempt = { versions, againAtMs: now + retryMs };
     const sources: QuerySource[] = [];
     let complete = true;
     for (const reference of this.#references()) {
@@ -72,6 +80,8 @@ export class QuerySources {
     const source = { source: reference.name, key: reference.key };
     try {
       if (reference.kind === "Secret") {
+        // What is remembered may be the version that has just been replaced.
+        this.#secrets.forget(reference.name);
         const read = await this.#secrets.read(reference.name, signal);
         if (read.kind === "found") return { yaml: secretText(read.secret, reference.key) };
         logger.warning("Monitoring queries are left out", { ...source, reason: read.kind });

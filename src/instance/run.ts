@@ -44,7 +44,7 @@ import { ProbeChecks } from "./web/probe-checks.ts";
 import { createRemoteServer, remoteHandler } from "./web/remote-server.ts";
 
 /** How often parts that follow the Cluster but do not hang on it look again. */
-const followMs = 10_000;
+const followMs = 1_000;
 
 /** Runs one instance until the container has to end (reference: instance manager §3). */
 export async function runInstance(
@@ -322,6 +322,6 @@ async function followQuerySources(
 ): Promise<void> {
   while (!signal.aborted) {
     if (context.state.cluster) await sources.refresh(signal).catch(() => undefined);
-    await context.clock.sleep(context.state.cluster ? followMs : 500, signal).catch(() => undefined);
+    await context.clock.sleep(followMs, signal).catch(() => undefined);
   }
 }

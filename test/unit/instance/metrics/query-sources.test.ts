@@ -16,7 +16,7 @@ function world() {
     customQueriesSecret: [{ name: "hidden", key: "custom.yaml" }],
   };
   const state = { cluster: { spec: { monitoring }, status: {} as Record<string, unknown> } };
-  const context = { kube, state, settings: { namespace: "ns" }, logger: captureLogs().logger };
+  const context = { kube, clock, state, settings: { namespace: "ns" }, logger: captureLogs().logger };
   const sources = new QuerySources(context as unknown as InstanceContext, new SecretReader(kube, clock, "ns"));
   const metadata = (name: string) => ({ name, namespace: "ns" });
   kube.seed(resources.configMaps, {
@@ -40,26 +40,31 @@ function world() {
     await sources.refresh(new AbortController().signal);
     return sources.current.map((it) => it.yaml);
   };
-  return { kube, state, seedSecret, refuse, refresh };
+  return { clock, kube, state, seedSecret, refuse, refresh };
 }
 
 test("queries that may not be read yet are read a little later, though nothing has changed", async () => {
-  const { refuse, refresh, seedSecret } = world();
+  const { clock, kube, refuse, refresh, seedSecret } = world();
   seedSecret();
   refuse("forbidden");
   expect(await refresh()).toEqual([]);
   refuse(undefined);
+  const before = kube.requests.length;
+  expect(await refresh()).toEqual([]);
+  expect(kube.requests.length).toBe(before);
+  await clock.advance(5_000);
   expect(await refresh()).toEqual(["a: 1", "b: 2"]);
 });
 
 test("what was read stays in use while the API server is away", async () => {
-  const { refuse, refresh, seedSecret, state, kube } = world();
+  const { clock, refuse, refresh, seedSecret, state, kube } = world();
   seedSecret();
   await refresh();
   state.cluster.status = { configMapResourceVersion: { metrics: { queries: "7" } } };
   refuse("unavailable");
   expect(await refresh()).toEqual(["a: 1", "b: 2"]);
   refuse(undefined);
+  await clock.advance(5_000);
   await refresh();
   const before = kube.requests.length;
   await refresh();
@@ -75,4 +80,15 @@ test("queries that do not exist are not asked for again until the status tells t
   expect(kube.requests.length).toBe(before);
   state.cluster.status = { secretsResourceVersion: { metrics: { hidden: "2" } } };
   expect(await refresh()).toEqual(["a: 1", "b: 2"]);
+});
+
+test("a Secret that changed is read anew, whatever is remembered of it", async () => {
+  const { kube, refresh, seedSecret, state } = world();
+  seedSecret();
+  await refresh();
+  const key = { namespace: "ns", name: "hidden" };
+  const secret = await kube.get(resources.secrets, key);
+  await kube.update(resources.secrets, { ...secret, data: { "custom.yaml": Buffer.from("c: 3").toString("base64") } });
+  state.cluster.status = { secretsResourceVersion: { metrics: { hidden: "2" } } };
+  expect(await refresh()).toEqual(["a: 1", "c: 3"]);
 });
