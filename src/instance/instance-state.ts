@@ -18,6 +18,8 @@ export interface InstanceState {
   stopping: boolean;
   /** Volumes that took no write when everything was killed for it, and not since (monotonic). Writer: the volume watch. */
   silentVolumes: { folders: readonly string[]; sinceMs: number } | undefined;
+  /** Why PostgreSQL lets nobody in although it runs: its files are damaged. Writer: the readiness probe. */
+  dataDamage: string | undefined;
   /** Last liveness verdict. Writer: the liveness probe. */
   isolated: boolean;
   /** Hash of the configuration on disk. Writer: the reconciler. */
@@ -38,6 +40,7 @@ export function createInstanceState(): InstanceState {
     upgrading: false,
     stopping: false,
     silentVolumes: undefined,
+    dataDamage: undefined,
     isolated: false,
     configurationHash: "",
     rememberedPeers: {},

@@ -150,6 +150,9 @@ export class StatusCollector {
   }
 
   async #fill(status: PostgresStatus): Promise<void> {
+    // This session may be the only one that still works: a primary that nobody else reaches must not count as one.
+    const { dataDamage } = this.#context.state;
+    if (dataDamage !== undefined) throw new Error(dataDamage);
     const common = await this.#sql.one(commonFacts);
     status.systemID = String(common["system_id"] ?? "");
     status.isPrimary = common["recovering"] === false;

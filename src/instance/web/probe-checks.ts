@@ -11,6 +11,7 @@ import {
   planLiveness,
   planProbeShortcut,
 } from "../../plan/instance/probes.ts";
+import { lookForDataDamage } from "../data-check.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { mightBeUnavailable } from "../instance-state.ts";
 import type { LocalSql } from "../local-sql.ts";
@@ -55,7 +56,10 @@ export class ProbeChecks {
     if (shortcut) return shortcut;
     const cluster = this.#context.state.cluster;
     const probe = kind === "startup" ? cluster?.spec.probes?.startup : cluster?.spec.probes?.readiness;
-    return formatProbeAnswer(kind, await this.#check(probe?.type ?? "pg_isready", probe?.maximumLag));
+    const problem = await this.#check(probe?.type ?? "pg_isready", probe?.maximumLag);
+    // Only readiness: a new container would have the same files.
+    const damage = problem === undefined && kind === "readiness" ? await lookForDataDamage(this.#context) : undefined;
+    return formatProbeAnswer(kind, problem ?? damage);
   }
 
   async #check(strategy: string, maximumLag: number | string | undefined): Promise<string | undefined> {
