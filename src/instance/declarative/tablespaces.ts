@@ -10,6 +10,7 @@ import { changeTablespaceOwner, createTablespace } from "../../postgres/tablespa
 import type { InstanceContext } from "../instance-context.ts";
 import { withSession } from "../local-sql.ts";
 import type { ClusterStatusWriter } from "../reconcile/cluster-status.ts";
+import { errorText } from "./server-message.ts";
 
 const ownersSql = `SELECT t.spcname AS name, pg_catalog.pg_get_userbyid(t.spcowner) AS owner
   FROM pg_catalog.pg_tablespace t`;
@@ -69,7 +70,7 @@ export class TablespacesStep {
       return undefined;
     } catch (error) {
       signal.throwIfAborted();
-      const cause = error instanceof Error ? error.message : String(error);
+      const cause = errorText(error);
       this.#context.logger.error("A tablespace failed; it is tried again", { ...log, cause });
       return cause;
     }

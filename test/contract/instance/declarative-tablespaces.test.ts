@@ -94,7 +94,7 @@ test("an owner is changed; one that does not exist is told and holds up no other
       name: "my_hot",
       owner: "nobody",
       state: "pending",
-      error: expect.stringMatching(/^while updating tablespace my_hot: .*role "nobody" does not exist$/),
+      error: 'while updating tablespace my_hot: ERROR: role "nobody" does not exist (SQLSTATE 42704)',
     },
     { name: "scratch", owner: "app", state: "reconciled" },
   ]);
