@@ -1,6 +1,6 @@
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
-import type { CompletedBackup } from "../../plan/instance/backup.ts";
+import { type CompletedBackup, isArchivingOff } from "../../plan/instance/backup.ts";
 import { chooseArchiver } from "../../plan/instance/wal-sources.ts";
 import type { PluginBackupResult } from "../../ports/plugin.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -41,7 +41,8 @@ export async function runPluginBackup(
     { signal },
   );
   // A plugin that stores the WAL with its backup, or takes it from a stopped server, leaves nothing to wait for.
-  if (result.online && result.endWal !== "" && chooseArchiver(cluster).kind !== "none") {
+  const isArchived = chooseArchiver(cluster).kind !== "none" && !isArchivingOff(cluster);
+  if (result.online && result.endWal !== "" && isArchived) {
     await waitForArchivedEnd(context, result.endWal, signal);
   }
   return completed(result);

@@ -1,6 +1,7 @@
 // What the pod writes into a Backup and into its Cluster, from the start of an in-pod backup to its end (reference: backup §4).
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
+import { annotations } from "../../api/labels.ts";
 import { type InTreeArchive, ownArchive } from "./wal-sources.ts";
 
 export type BackupStatus = NonNullable<Backup["status"]>;
@@ -29,10 +30,22 @@ export function planBackupStart(cluster: Cluster, backup: Backup): BackupStart {
     };
   }
   const archive = ownArchive(cluster);
+  // One that runs already may be complete all the same.
+  const isNew = backup.status?.phase !== "running";
+  if (archive && isNew && isArchivingOff(cluster)) return { kind: "refuse", status: 409, message: archivingOff };
   if (archive) return { kind: "inTree", archive };
   const message = "spec.backup.barmanObjectStore is not set in the Cluster; set it, or use another method";
   return { kind: "refuse", status: 409, message };
 }
+
+/** Whether the user has switched WAL archiving off. */
+export function isArchivingOff(cluster: Cluster): boolean {
+  return cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled";
+}
+
+const archivingOff =
+  `WAL archiving is off by annotation ${annotations.skipWalArchiving}, and a backup without its WAL cannot be restored: ` +
+  "take the annotation away";
 
 /** A time as Kubernetes writes it: whole seconds. */
 export function formatSeconds(ms: number): string {

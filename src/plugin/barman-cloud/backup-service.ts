@@ -1,5 +1,6 @@
 // Base backups on request. One Backup object is one backup: a call that is repeated while it runs waits for the same one, and one
 // that comes after its end, from an instance manager that was restarted meanwhile, gets the same answer.
+import { annotations } from "../../api/labels.ts";
 import { readCatalog } from "../../archive/archive-reader.ts";
 import type { BackupInfo } from "../../barman/backup-info.ts";
 import { barmanTimeMs } from "../../barman/barman-time.ts";
@@ -10,6 +11,7 @@ import type { ObjectStore } from "../../ports/object-store.ts";
 import type { PluginBackupResult } from "../../ports/plugin.ts";
 import { formatLsn } from "../../postgres/lsn.ts";
 import type { BackupService } from "../framework/services.ts";
+import { StatusError } from "../framework/status-error.ts";
 import type { CachedReader } from "./cached-reader.ts";
 import { backupMetadata } from "./identity.ts";
 import { writeWindow } from "./recovery-window.ts";
@@ -64,8 +66,15 @@ function forgetOldest(known: Map<string, unknown>): void {
   }
 }
 
+const archivingOff =
+  `WAL archiving is off by annotation ${annotations.skipWalArchiving}, and a base backup without its WAL cannot be restored: ` +
+  "take the annotation away";
+
 async function runBackup(cluster: Parameters<typeof requireOwn>[0], deps: BackupDeps): Promise<PluginBackupResult> {
   const reference = requireOwn(cluster);
+  if (cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled") {
+    throw new StatusError("FAILED_PRECONDITION", archivingOff);
+  }
   const key = { namespace: deps.namespace, name: reference.objectStore };
   const facts = await deps.access.describe(reference);
   const store = await deps.access.open(facts, "data");

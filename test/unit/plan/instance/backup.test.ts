@@ -32,8 +32,19 @@ test("a backup that waits for an archive says whether that fails, and loses noth
 
 describe("start", () => {
   const withStore = cluster({ backup: { barmanObjectStore: configuration } });
+  const silenced = {
+    ...withStore,
+    metadata: { name: "c", annotations: { "cnpg.io/skipWalArchiving": "enabled" } },
+  } as Cluster;
   test.each<[string, Cluster, Backup, object]>([
     ["the store is the default", withStore, backup({}), { kind: "inTree", archive }],
+    [
+      "nothing that could never be restored",
+      silenced,
+      backup({}),
+      { kind: "refuse", status: 409, message: expect.stringContaining("cnpg.io/skipWalArchiving") },
+    ],
+    ["one that runs already is followed to its end", silenced, backup({}, { phase: "running" }), { kind: "inTree" }],
     ["no store", cluster({}), backup({ method: "barmanObjectStore" }), { kind: "refuse", status: 409 }],
     [
       "a plugin, with the Backup's own parameters",

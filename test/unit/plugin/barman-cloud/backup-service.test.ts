@@ -41,10 +41,10 @@ function setUp(takeBackup: TakeBackup, list: ObjectStore["list"]) {
   const reader = new CachedReader(api, clock);
   const deps = { access, api, reader, clock, logger: logs.logger, namespace: "shop", podName: "orders-2", takeBackup };
   const service = createBackupService(deps);
-  const run = (uid: string) => {
+  const run = (uid: string, cluster = anArchivedCluster()) => {
     const backup = { metadata: { name: uid, namespace: "shop", uid } } as Backup;
     const context = { signal: new AbortController().signal, label: "Backup.Backup" };
-    return service.backup({ cluster: anArchivedCluster(), backup, parameters: {} }, context);
+    return service.backup({ cluster, backup, parameters: {} }, context);
   };
   const window = () => api.peek(resources.objectStores, key)?.status?.serverRecoveryWindow?.["orders"];
   return { api, clock, logs, run, window, open: () => open };
@@ -109,6 +109,17 @@ describe("a backup", () => {
     finish();
     await next;
     expect(taken).toBe(2);
+  });
+
+  test("is not taken where WAL archiving is switched off: it could never be restored", async () => {
+    const { run, window, open } = setUp(async () => ({ id, info }), empty);
+    const cluster = anArchivedCluster();
+    cluster.metadata.annotations = { "cnpg.io/skipWalArchiving": "enabled" };
+    await expect(run("a", cluster)).rejects.toMatchObject({
+      status: "FAILED_PRECONDITION",
+      message: expect.stringContaining("cnpg.io/skipWalArchiving"),
+    });
+    expect([window(), open()]).toEqual([undefined, 0]);
   });
 
   test("that failed is taken again when it is asked for again", async () => {
