@@ -80,6 +80,11 @@ export class PrimaryLease {
     return replaced && replaced.transitions + 1 === this.right?.transitions ? replaced : undefined;
   }
 
+  /** Also by a right that was adopted and not renewed since. */
+  get #hasRight(): boolean {
+    return this.#heldBefore && this.#right.isKnownTenure;
+  }
+
   get rightTimings(): RightTimings {
     return this.#right.timings;
   }
@@ -288,7 +293,7 @@ export class PrimaryLease {
       heldBefore: this.#heldBefore,
       ownTransitions: this.#ownTransitions,
       unchangedMs: this.#copy.unchangedMs ?? 0,
-      rightHeld: this.#held && this.rightState.kind !== "none",
+      rightHeld: this.#hasRight,
       leaseDurationMs: this.timings.leaseDurationMs,
       currentPrimary: state.cluster?.status?.currentPrimary ?? "",
       clusterOfOne: this.#candidacy.isClusterOfOne,
@@ -305,7 +310,10 @@ export class PrimaryLease {
         // Whether a lease without history may be claimed is told by the Cluster, which an adopted primary may not know yet.
         if (decision.kind === "claim" && !(this.#options.state.cluster && (this.#wanted || this.#held)))
           return idlePollMs;
-        if (this.#candidacy.restsOnCluster(record) && !(await this.#candidacy.mayClaimNew(record, signal))) {
+        if (
+          this.#candidacy.restsOnCluster(record, this.#hasRight) &&
+          !(await this.#candidacy.mayClaimNew(record, signal))
+        ) {
           this.#copy.forget();
           return failurePauseMs;
         }

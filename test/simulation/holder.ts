@@ -1,7 +1,13 @@
 import { compileLeaseTimings, isOwnLease, type LeaseRecord, mustHandOver } from "../../src/plan/instance/lease.ts";
 import { type Grant, grantOf, type PromiseAnswer, type PromiseRequest } from "../../src/plan/instance/promise.ts";
 import type { ReleaseNotice } from "../../src/plan/instance/release-notice.ts";
-import type { PromiseRound, RightState, RightTimings, WriteRight } from "../../src/plan/instance/right-to-write.ts";
+import {
+  isKnownTenure,
+  type PromiseRound,
+  type RightState,
+  type RightTimings,
+  type WriteRight,
+} from "../../src/plan/instance/right-to-write.ts";
 import type { SimCluster, SimLease } from "./api-server.ts";
 import type { Manager } from "./manager.ts";
 
@@ -36,6 +42,11 @@ export class Holder {
   get state(): RightState {
     const { name, local, rules } = this.#manager;
     return rules.stateOfRight(this.right, { me: name, now: local, timings: this.timings });
+  }
+
+  get #hasRight(): boolean {
+    const { name, local } = this.#manager;
+    return this.#heldBefore && isKnownTenure(this.right, { me: name, now: local, timings: this.timings });
   }
 
   get held(): boolean {
@@ -257,7 +268,7 @@ export class Holder {
       heldBefore: this.#heldBefore,
       ownTransitions: this.#ownTransitions,
       unchangedMs: local - (this.#seen?.at ?? local),
-      rightHeld: this.#held && this.state.kind !== "none",
+      rightHeld: this.#hasRight,
       leaseDurationMs: this.leaseTimings.leaseDurationMs,
       currentPrimary: cluster?.current ?? "",
       clusterOfOne: peers.size === 0,
@@ -267,7 +278,7 @@ export class Holder {
     switch (decision.kind) {
       case "claim":
         if (!(cluster && (this.#wanted || this.#held))) return;
-        if (lease.transitions > 0) this.#write(lease, true, decision.reason);
+        if (lease.transitions > 0 || this.#hasRight) this.#write(lease, true, decision.reason);
         else this.#claimNew(lease, decision.reason);
         return;
       case "renew":

@@ -46,9 +46,9 @@ export class Candidacy {
     return namedPrimary(cluster, { ...record, voters: record.voters?.voters }) === this.#options.podName;
   }
 
-  /** Whether nothing but the Cluster says who may take the Lease: it has no history, or a person decides. */
-  restsOnCluster(record: LeaseRecord): boolean {
-    if (record.transitions === 0) return true;
+  /** Whether nothing but the Cluster says who may take the Lease: it has no history that this instance kept, or a person decides. */
+  restsOnCluster(record: LeaseRecord, rightHeld: boolean): boolean {
+    if (record.transitions === 0) return !rightHeld;
     const isListed = record.voters?.voters.includes(this.#options.podName) ?? true;
     return !isListed && this.isNamed(record);
   }

@@ -2,6 +2,7 @@ import type { LeaseTimings } from "../../plan/instance/lease.ts";
 import {
   adoptedRight,
   compileRightTimings,
+  isKnownTenure,
   type PromiseRound,
   type RightGround,
   type RightState,
@@ -40,6 +41,10 @@ export class OwnRight {
 
   get state(): RightState {
     return stateOfRight(this.#right, this.#view);
+  }
+
+  get isKnownTenure(): boolean {
+    return isKnownTenure(this.#right, this.#view);
   }
 
   /** Takes what the voters answered; the right gets longer when all of them granted. */

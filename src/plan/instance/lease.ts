@@ -23,7 +23,7 @@ export interface LeaseView {
   ownTransitions: number | undefined;
   /** How long this record (holder and renew time) has been seen unchanged, on the own clock. */
   unchangedMs: number;
-  /** Whether this process holds the right to write at this moment. */
+  /** Whether this process, or the runtime before it, took the right to write and it has not ended at this moment. */
   rightHeld: boolean;
   leaseDurationMs: number;
   /** `status.currentPrimary`. */
@@ -68,12 +68,14 @@ function planEmptyHolder(view: LeaseView): LeaseDecision {
   const released = view.record.transitions >= 1;
   if (released) return { kind: "claim", reason: "the lease was released" };
   if (view.currentPrimary === "") return { kind: "claim", reason: "first boot" };
+  // By the Lease before and by promises since: nobody can have been primary after it, recorded as the current one or not.
+  if (view.rightHeld) return { kind: "claim", reason: "the lease was made anew while the right to write was held" };
   const isCurrent = view.currentPrimary === view.me;
   if (!isCurrent && !view.named) {
     return { kind: "refuse", reason: `the lease was made anew and only ${view.currentPrimary} may claim it` };
   }
   const reason = `the lease was made anew${isCurrent ? "" : " and a person named this instance"}`;
-  if (isCurrent && (view.rightHeld || view.clusterOfOne)) return { kind: "claim", reason };
+  if (isCurrent && view.clusterOfOne) return { kind: "claim", reason };
   // Somebody may still write by the Lease that was there before, renewed just before it was deleted.
   if (view.unchangedMs >= view.leaseDurationMs) return { kind: "claim", reason };
   return { kind: "wait", reason, afterMs: view.leaseDurationMs - view.unchangedMs };

@@ -70,6 +70,14 @@ export function stateOfRight(
   return { kind: ageMs < view.timings.stopMs ? "good" : "ending", leftMs };
 }
 
+/** Whether a right has not ended and it is known from which Lease it came: one that was adopted without a note tells only how long it lasts. */
+export function isKnownTenure(
+  right: WriteRight | undefined,
+  view: { me: string; now: number; timings: RightTimings },
+): boolean {
+  return right !== undefined && right.transitions >= 0 && stateOfRight(right, view).kind !== "none";
+}
+
 /** Milliseconds from now after which the launcher has to kill; `undefined` = never. */
 export function deadlineOfRight(
   right: WriteRight | undefined,

@@ -345,6 +345,30 @@ describe("PrimaryLease", () => {
     await one.stop();
   });
 
+  test.each([
+    ["has not ended", 5_000, "c-1"],
+    ["ended", -1_000, undefined],
+  ])(
+    "a primary that is not recorded as the current one, under a lease made anew: its right %s",
+    async (_, deadlineMs, holder) => {
+      const { clock, candidate, record } = world("c-2");
+      const one = candidate("c-1");
+      const timings = {
+        leaseDurationMs: 15_000,
+        renewDeadlineMs: 10_000,
+        retryPeriodMs: 2_000,
+        releasedDurationSeconds: 1,
+      };
+      await clock.advance(60_000);
+      const ground = { transitions: 3, voters: ["c-1", "c-2"], maybeVoters: [] };
+      one.lease.adoptPrimary(deadlineMs, { ground, timings, peers: {} });
+      await clock.advance(1_000);
+      expect(record()?.holderIdentity).toBe(holder);
+      expect(one.lease.held).toBe(holder !== undefined);
+      await one.stop();
+    },
+  );
+
   test("who waited in vain does not take the lease later", async () => {
     const { clock, candidate, record } = world();
     const one = candidate("c-1");

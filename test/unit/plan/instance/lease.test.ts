@@ -88,6 +88,8 @@ const table: [string, Partial<LeaseView>, LeaseDecision["kind"]][] = [
     "claim",
   ],
   ["new lease in a cluster of one", { record: fresh, currentPrimary: "c-1", clusterOfOne: true }, "claim"],
+  ["new lease while another is current, but the right is mine", { record: fresh, rightHeld: true }, "claim"],
+  ["new lease, the right is mine, but I promised time", { record: fresh, rightHeld: true, promisedMs: 1 }, "wait"],
   ["taken from me", { heldBefore: true }, "lost"],
   ["taken from me and released since", { record: released, heldBefore: true, ownTransitions: 2 }, "lost"],
   ["released for an adopted primary by somebody", { record: released, heldBefore: true }, "lost"],
