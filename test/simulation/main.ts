@@ -1,14 +1,18 @@
-import { type FaultClass, faultClasses } from "./fault-classes.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describeSweep, renderSimulation } from "./report.ts";
 import { brokenRules } from "./rules.ts";
 import { type Outcome, runScenario } from "./scenario.ts";
+import { beyondAssumptions, catchBrokenPlan, type Sweep, sweep } from "./sweep.ts";
 
-const usage = `usage: npm run simulate -- [--seeds N] [--from SEED] [--trace SEED] [--without "GUARD"]
+const usage = `usage: npm run simulate -- [--seeds N] [--from SEED] [--report] [--trace SEED] [--without "GUARD"]
 
 Runs the plans of lease, right to write, promises and failover in simulated clusters, one per seed, and ends with 1 at
 the first thing that must not happen, which it prints with all that led to it.
 
   --seeds N          how many (10000)
   --from SEED        the first (1)
+  --report           writes docs/simulation/README.md as well, when nothing went wrong
   --trace SEED       prints what happens under one seed
   --without "GUARD"  with one guard less: ${Object.keys(brokenRules).join("; ")}
 `;
@@ -37,23 +41,25 @@ function main(args: readonly string[]): number {
   if (args.includes("--trace")) return show(runScenario(numberAfter(args, "--trace", 0), { rules, tracing: true }));
   const [seeds, from] = [numberAfter(args, "--seeds", 10_000), numberAfter(args, "--from", 1)];
   const started = Date.now();
-  let [acknowledged, longestMs] = [0, 0];
-  const clusters = new Map<FaultClass, number>();
-  for (let seed = from; seed < from + seeds; seed += 1) {
-    const outcome = runScenario(seed, { rules });
-    if (outcome.violation !== undefined) return show(runScenario(seed, { rules, tracing: true }));
-    acknowledged += outcome.acknowledged;
-    longestMs = Math.max(longestMs, outcome.healedMs);
-    for (const fault of outcome.faults.keys()) clusters.set(fault, (clusters.get(fault) ?? 0) + 1);
+  const swept = sweep(seeds, from, { rules });
+  if (swept.broken) return show(runScenario(swept.broken.seed, { rules, tracing: true }));
+  process.stdout.write(`${describeSweep(swept)} (${((Date.now() - started) / 1_000).toFixed(1)} s)\n`);
+  for (const [fault, count] of swept.clusters) {
+    process.stdout.write(`  in ${String(count).padStart(6)} of them: ${fault}\n`);
   }
-  const seconds = ((Date.now() - started) / 1_000).toFixed(1);
-  process.stdout.write(
-    `${seeds} seeds from ${from} in ${seconds} s: ${acknowledged} writes acknowledged, nothing went wrong; well again at most ${longestMs / 1_000} s after the last fault\n`,
-  );
-  for (const fault of faultClasses) {
-    process.stdout.write(`  in ${String(clusters.get(fault) ?? 0).padStart(6)} of them: ${fault}\n`);
-  }
+  if (args.includes("--report")) writeReport(swept);
   return 0;
+}
+
+function writeReport(swept: Sweep): void {
+  const path = join(import.meta.dirname, "../../docs/simulation/README.md");
+  mkdirSync(dirname(path), { recursive: true });
+  const report = {
+    swept,
+    beyond: Object.fromEntries(Object.entries(beyondAssumptions).map(([name, find]) => [name, find()])),
+    caught: Object.fromEntries(Object.keys(brokenRules).map((name) => [name, catchBrokenPlan(name)])),
+  };
+  writeFileSync(path, renderSimulation(report));
 }
 
 function show({ seed, trace, violation }: Outcome): number {
