@@ -2,7 +2,7 @@ import { isBackupDone, scheduledBackupLabels } from "../../api/backup-phases.ts"
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { ScheduledBackup } from "../../api/generated/scheduledbackup.ts";
-import { labels } from "../../api/labels.ts";
+import { annotations, labels } from "../../api/labels.ts";
 import { formatSeconds } from "../cluster/timestamps.ts";
 import { scheduledBackupName, scheduleLabel } from "./backup-names.ts";
 import type { BackupEvent } from "./plan-backup.ts";
@@ -47,7 +47,14 @@ export function planScheduledBackup(
   const checkedMs = status?.lastCheckTime ? Date.parse(status.lastCheckTime) : undefined;
   const next = (after: number) => nextSlot(spec.schedule, after, observed.timeZone);
   const children = observed.backups.filter((it) => isChildOf(it, scheduled));
-  if (spec.suspend) return skipWhileSuspended(checkedMs, next, now);
+  if (spec.suspend) return passOver("it is suspended", checkedMs, next, now);
+  if (observed.cluster?.metadata.annotations?.[annotations.hibernation] === "on") {
+    const skipped = passOver(`cluster ${spec.cluster.name} is hibernated`, checkedMs, next, now);
+    const message = `No backup is made, as ${skipped.because}`;
+    const event = { type: "Normal", reason: "BackupSkipped", message } as const;
+    // Nothing tells this schedule of the cluster's awakening.
+    return { requeueAfterMs: childPauseMs, ...skipped, ...(skipped.kind === "note" ? { event } : {}) };
+  }
   const busy = children.find((it) => !isBackupDone(it.status?.phase));
   if (busy) {
     const because = `backup ${busy.metadata.name} is not done yet`;
@@ -76,13 +83,13 @@ export function planScheduledBackup(
   return { kind: "note", status: { nextScheduleTime }, requeueAfterMs: untilNext, because };
 }
 
-/** Times that pass meanwhile are passed over for good: resuming must not set a backup off at once. */
-function skipWhileSuspended(
+/** Times that pass meanwhile are passed over for good: going on must not set a backup off at once. */
+function passOver(
+  because: string,
   checkedMs: number | undefined,
   next: (after: number) => number | null,
   now: Date,
-): ScheduleDecision {
-  const because = "it is suspended";
+): Exclude<ScheduleDecision, { kind: "create" }> {
   const due = checkedMs === undefined ? null : next(checkedMs);
   if (due !== null && due <= now.getTime()) {
     const upcoming = next(now.getTime());

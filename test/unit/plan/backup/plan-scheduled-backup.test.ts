@@ -114,6 +114,30 @@ describe("planScheduledBackup", () => {
     expect(planScheduledBackup(resumed, observed(), now)).toMatchObject({ requeueAfterMs: 3_570_000 });
   });
 
+  it("passes over what is due while the cluster is hibernated, and says so; what was never due waits", () => {
+    const asleep = { ...cluster, metadata: { ...cluster.metadata, annotations: { "cnpg.io/hibernation": "on" } } };
+    const plan = (spec: object, status?: ScheduledBackup["status"]) =>
+      planScheduledBackup(aSchedule(spec, status), observed({ cluster: asleep }), now);
+    expect(plan({}, { lastCheckTime: "2026-11-30T06:30:00Z" })).toMatchObject({
+      kind: "note",
+      status: { lastCheckTime: "2026-11-30T10:00:30Z" },
+      requeueAfterMs: 3_570_000,
+      event: { type: "Normal", reason: "BackupSkipped", message: "No backup is made, as cluster c is hibernated" },
+    });
+    expect(plan({}, { lastCheckTime: "2026-11-30T10:00:10Z" })).toEqual({
+      kind: "leave",
+      requeueAfterMs: 3_570_000,
+      because: "cluster c is hibernated",
+    });
+    expect(plan({ immediate: true })).toEqual({
+      kind: "leave",
+      requeueAfterMs: 60_000,
+      because: "cluster c is hibernated",
+    });
+    const awake = { ...cluster, metadata: { ...cluster.metadata, annotations: { "cnpg.io/hibernation": "off" } } };
+    expect(planScheduledBackup(aSchedule({ immediate: true }), observed({ cluster: awake }), now).kind).toBe("create");
+  });
+
   it.each([
     ["none", undefined],
     ["self", { kind: "ScheduledBackup", name: "nightly", uid: "uid-s" }],
