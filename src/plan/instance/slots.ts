@@ -1,3 +1,5 @@
+import { parseLsn } from "../../postgres/lsn.ts";
+
 /** A physical replication slot as PostgreSQL shows it. */
 export interface Slot {
   name: string;
@@ -91,7 +93,7 @@ export function planStandbySlots(view: StandbySlotsView): SlotAction[] {
         reason: "the primary has it",
       });
     }
-    if (slot.restartLsn !== null && copy?.restartLsn !== slot.restartLsn && !copy?.active) {
+    if (slot.restartLsn !== null && isAhead(slot.restartLsn, copy?.restartLsn) && !copy?.active) {
       actions.push({ kind: "advance", name: slot.name, to: slot.restartLsn, reason: "the primary's copy moved" });
     }
   }
@@ -103,6 +105,12 @@ export function planStandbySlots(view: StandbySlotsView): SlotAction[] {
   // One drop per name, and nothing for a slot that goes away anyway.
   const dropped = new Set(actions.flatMap((action) => (action.kind === "drop" ? [action.name] : [])));
   return actions.filter((action) => action.kind === "drop" || !dropped.has(action.name));
+}
+
+/** A slot that was just made may lie further than the primary's, and none is ever moved back: PostgreSQL refuses that. */
+function isAhead(primary: string, copy: string | null | undefined): boolean {
+  const [wanted, present] = [parseLsn(primary), parseLsn(copy ?? "")];
+  return wanted === undefined || present === undefined || wanted > present;
 }
 
 function dropReason(view: StandbySlotsView, slot: Slot, onPrimary: ReadonlySet<string>): string | undefined {

@@ -78,6 +78,15 @@ describe("planStandbySlots", () => {
     expect(plan({ primary, local: [slot("_cnpg_c_3")] })).toEqual(["advance _cnpg_c_3"]);
     expect(plan({ primary, local: [slot("_cnpg_c_3", { restartLsn: "0/20" })] })).toEqual([]);
   });
+  test("never moves a copy back", () => {
+    const primary = [slot("_cnpg_c_3", { restartLsn: "0/9000000" }), slot("user", { restartLsn: "1/0" })];
+    const local = [slot("_cnpg_c_3", { restartLsn: "0/10000000" }), slot("user", { restartLsn: "0/FFFFFFFF" })];
+    expect(plan({ primary, local })).toEqual(["advance user"]);
+  });
+  test("fills a copy that was made before the primary's slot had a position", () => {
+    const primary = [slot("user", { restartLsn: "0/20" })];
+    expect(plan({ primary, local: [slot("user", { restartLsn: null })] })).toEqual(["advance user"]);
+  });
   test("never touches what matches an exclusion", () => {
     expect(plan({ primary: [slot("skip_a")], local: [slot("skip_b")] })).toEqual([]);
   });
