@@ -119,7 +119,9 @@ export function planStuckJobs(pass: Pass): Wait | null {
   const stuck = pass.observed.jobs
     .filter((it) => !isJobComplete(it) && !it.metadata.deletionTimestamp)
     .filter((job) => {
-      const image = job.spec?.template.spec?.containers[0]?.image;
+      // By name: a plugin may have put its own container before it.
+      const role = job.metadata.labels?.[labels.jobRole];
+      const image = job.spec?.template.spec?.containers.find((it) => it.name === role)?.image;
       const pods = pass.observed.jobPods.filter((pod) => isPodOf(job, pod));
       return image !== pass.status.image && pods.length > 0 && pods.every((pod) => startProblem(pod) !== undefined);
     });

@@ -64,6 +64,23 @@ describe("planBackup", () => {
     });
   });
 
+  it("finds PostgreSQL's container by its name, whatever stands before it", () => {
+    const withProxy = ({ pod: given, ...rest }: PolledInstance): PolledInstance => {
+      const [own] = given.spec?.containers ?? [];
+      const proxy = { name: "proxy", image: "mesh:1", containerID: "containerd://proxy", ready: true };
+      const containerStatuses = [
+        { ...proxy, imageID: "", restartCount: 0 },
+        ...(given.status?.containerStatuses ?? []),
+      ];
+      const spec = { ...given.spec, containers: own ? [proxy, own] : [proxy] };
+      return { ...rest, pod: { ...given, spec, status: { ...given.status, containerStatuses } } } as PolledInstance;
+    };
+    expect(planBackup(aBackup(), seen({ instances: three.map(withProxy) }), now)).toMatchObject({
+      kind: "start",
+      status: started(),
+    });
+  });
+
   it.each<[string, Backup, Partial<ObservedBackup>, string]>([
     ["the primary when asked for", aBackup({ target: "primary" }), {}, "c-1"],
     [
