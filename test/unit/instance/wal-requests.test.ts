@@ -23,6 +23,7 @@ interface Given {
   plugins?: Record<string, FakePlugin>;
   inTree?: Partial<InTreeWal>;
   purpose?: WalRestorePurpose;
+  annotations?: Record<string, string>;
 }
 
 function world(cluster: Partial<Cluster["spec"]> | undefined, given: Given = {}) {
@@ -32,7 +33,7 @@ function world(cluster: Partial<Cluster["spec"]> | undefined, given: Given = {})
   let known: Cluster | undefined;
   const set = (spec: Partial<Cluster["spec"]>) => {
     const status = { currentPrimary, targetPrimary: currentPrimary, conditions: given.conditions };
-    known = { metadata: { name: "c" }, spec, status } as Cluster;
+    known = { metadata: { name: "c", annotations: given.annotations }, spec, status } as Cluster;
   };
   if (cluster) set(cluster);
   let released = 0;
@@ -128,6 +129,21 @@ describe("archive", () => {
     ]);
     expect(conditions).toEqual([working]);
     expect(released()).toBe(1);
+  });
+
+  test("nobody has to find an empty archive once the user takes the responsibility for it", async () => {
+    const calls: { checkEmptyWalArchive?: boolean; checkEmpty?: boolean }[] = [];
+    const p = fakePlugin({ archive: async (request) => void calls.push(request) });
+    const inTree = { archive: async (_archive: unknown, request: object) => void calls.push(request) };
+    for (const answer of ["enabled", "disabled", undefined]) {
+      const annotations = answer === undefined ? {} : { "cnpg.io/skipEmptyWalArchiveCheck": answer };
+      for (const given of [world(archiver, { plugins: { p }, annotations }), world(inStore, { inTree, annotations })]) {
+        given.marks.add("/pgdata/.check-empty-wal-archive");
+        expect(await given.requests.archive(segment)).toEqual({ code: 0, message: "" });
+      }
+    }
+    const asked = calls.map(({ checkEmptyWalArchive, checkEmpty }) => checkEmptyWalArchive ?? checkEmpty);
+    expect(asked).toEqual([false, false, true, true, true, true]);
   });
 
   test("what the plugin fails with is the condition's text", async () => {

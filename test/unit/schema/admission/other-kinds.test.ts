@@ -100,7 +100,10 @@ describe("ScheduledBackup", () => {
     ["0 0 * *", /found 4/],
     ["0 0 0 * * * *", /found 7/],
     ["60 0 0 * * *", /second is above its maximum/],
+    ["61 * * * * *", /second is above/],
     ["0 0 24 * * *", /hour is above/],
+    // A crontab's "Sundays at one": its fields are read as seconds, minutes and so on.
+    ["0 1 * * 0", /month is below/],
     ["0 0 0 0 * *", /day of month is below/],
     ["0 0 0 * * 7", /day of week is above/],
     ["0 0 0 * foo *", /failed to parse month/],
