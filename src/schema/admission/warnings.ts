@@ -13,6 +13,7 @@ export function clusterWarnings(given: Cluster): string[] {
     ...backupWarnings(spec),
     ...parameterWarnings(given),
     ...monitoringWarnings(spec),
+    ...ownerWarnings(given),
     ...(spec.nodeMaintenanceWindow
       ? ["spec.nodeMaintenanceWindow is deprecated: rely on the disruption budgets and on switchover when draining"]
       : []),
@@ -54,6 +55,20 @@ function storageWarnings(path: string, storage: Cluster["spec"]["storage"]): str
     ...(storage?.size && template?.resources?.requests?.["storage"] !== undefined
       ? [`${path}.size and ${path}.pvcTemplate.resources.requests.storage are both set: the former is used`]
       : []),
+  ];
+}
+
+/** The owner of the application's database has a Secret of its own, which a managed role may make nobody's. */
+function ownerWarnings({ metadata, spec }: Cluster): string[] {
+  const { initdb, recovery, pg_basebackup: copy } = spec.bootstrap ?? {};
+  const section = recovery ?? copy ?? initdb ?? {};
+  const owner = section.owner || section.database || (recovery || copy ? undefined : "app");
+  const secret = section.secret?.name || `${metadata.name ?? ""}-app`;
+  const role = (spec.managed?.roles ?? []).find(({ name, ensure }) => name === owner && ensure !== "absent");
+  const other = role?.disablePassword ? "no password" : role?.passwordSecret && `Secret ${role.passwordSecret.name}`;
+  if (!role || !other || role.passwordSecret?.name === secret) return [];
+  return [
+    `spec.managed.roles gives ${owner}, who owns the application's database, ${other}: Secret ${secret} is not applied`,
   ];
 }
 

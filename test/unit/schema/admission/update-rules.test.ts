@@ -215,6 +215,19 @@ const warningRows: [subject: string, parts: ClusterParts, warning: RegExp][] = [
     of({ monitoring: { podMonitorRelabelings: [{ action: "drop" }] } }),
     /podMonitorRelabelings is deprecated/,
   ],
+  [
+    "an owner with two passwords",
+    of({
+      bootstrap: { initdb: { database: "shop", owner: "anna" } },
+      managed: { roles: [{ name: "anna", passwordSecret: { name: "anna-pw" } }] },
+    }),
+    /gives anna, who owns the application's database, Secret anna-pw: Secret \S+-app is not applied/,
+  ],
+  [
+    "a default owner without a password",
+    of({ managed: { roles: [{ name: "app", disablePassword: true }] } }),
+    /gives app, who owns the application's database, no password/,
+  ],
   ["validation turned off", { annotations: { "cnpg.io/validation": "disabled" } }, /validation is disabled/],
   ["a word that validation does not know", { annotations: { "cnpg.io/validation": "off" } }, /unknown value "off"/],
 ];
@@ -224,6 +237,12 @@ test.each(warningRows)("warns of %s", (_subject, parts, warning) => {
 });
 
 test("warns of nothing when there is nothing", () => {
+  const owner = { bootstrap: { initdb: { database: "shop", owner: "anna", secret: { name: "anna-pw" } } } };
+  const roles = [
+    { name: "anna", passwordSecret: { name: "anna-pw" } },
+    { name: "app", disablePassword: true },
+  ];
+  expect(clusterWarnings(aCluster(of({ ...owner, managed: { roles } })))).toEqual([]);
   expect(clusterWarnings(aCluster({ annotations: { "cnpg.io/validation": "enabled" } }))).toEqual([]);
 });
 
