@@ -3,6 +3,7 @@ import type { StoreConnection } from "../barman/store-configuration.ts";
 import type { StoreEncryption } from "../barman/store-encryption.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import { createFolderStore } from "./folder-store.ts";
+import { readProxy } from "./proxy.ts";
 import { readCaBundle } from "./s3-options.ts";
 import { createS3Store } from "./s3-store.ts";
 import { TokenSource } from "./token-source.ts";
@@ -31,6 +32,7 @@ export async function createObjectStore(
         readTimeoutMs: connection.readTimeoutMs,
         encryption: encryption.encryption,
         kmsKeyId: encryption.kmsKeyId,
+        proxy: readProxy(environment),
       });
     case "folder":
       return createFolderStore({ folder: destination.bucket });
@@ -67,6 +69,7 @@ async function openAzure(
     encryptionScope,
     ca: ca ?? readCaBundle(environment["REQUESTS_CA_BUNDLE"]),
     readTimeoutMs,
+    proxy: readProxy(environment),
   });
 }
 
@@ -94,6 +97,7 @@ async function openGcs(
     kmsKeyName,
     ca,
     readTimeoutMs,
+    proxy: readProxy(environment),
   });
 }
 

@@ -1,6 +1,7 @@
 // Plain requests over sockets that are kept: what the stores whose libraries would cost too much memory are reached with.
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { StoreProxy } from "./proxy.ts";
 
 export interface HttpOptions {
   /** PEM certificates that replace the system's roots. */
@@ -9,6 +10,8 @@ export interface HttpOptions {
   readTimeoutMs?: number | undefined;
   /** Sockets at once. @default 32 */
   maxSockets?: number | undefined;
+  /** @default none */
+  proxy?: StoreProxy | undefined;
 }
 
 export interface HttpRequest {
@@ -33,8 +36,8 @@ export class HttpClient {
   readonly #https: HttpsAgent;
   readonly #readTimeoutMs: number;
 
-  constructor({ ca, readTimeoutMs = 60_000, maxSockets = 32 }: HttpOptions = {}) {
-    const sockets = { keepAlive: true, maxSockets, noDelay: true };
+  constructor({ ca, readTimeoutMs = 60_000, maxSockets = 32, proxy }: HttpOptions = {}) {
+    const sockets = { keepAlive: true, maxSockets, noDelay: true, ...(proxy ? { proxyEnv: { ...proxy } } : {}) };
     this.#http = new HttpAgent(sockets);
     this.#https = new HttpsAgent(ca === undefined ? sockets : { ...sockets, ca });
     this.#readTimeoutMs = readTimeoutMs;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
+import type { StoreProxy } from "./proxy.ts";
 
 /** How to reach one bucket. Every call made to the endpoint uses the same options. */
 export interface S3Options {
@@ -29,6 +30,8 @@ export interface S3Options {
   maxAttempts?: number | undefined;
   /** Sockets at once. @default 32 */
   maxSockets?: number | undefined;
+  /** @default none */
+  proxy?: StoreProxy | undefined;
 }
 
 /** Agents are kept beside the client, since they hold the sockets that must be closed in the end. */
@@ -42,7 +45,8 @@ export function compileS3Options(options: S3Options): CompiledS3Options {
   if (options.kmsKeyId !== undefined && options.encryption !== "aws:kms") {
     throw new Error("a KMS key is given, but the encryption is not aws:kms");
   }
-  const sockets = { keepAlive: true, maxSockets: options.maxSockets ?? 32, noDelay: true };
+  const proxy = options.proxy ? { proxyEnv: { ...options.proxy } } : {};
+  const sockets = { keepAlive: true, maxSockets: options.maxSockets ?? 32, noDelay: true, ...proxy };
   const httpAgent = new HttpAgent(sockets);
   const httpsAgent = new HttpsAgent(options.ca === undefined ? sockets : { ...sockets, ca: options.ca });
   const foreign = options.endpoint !== undefined;
