@@ -13,11 +13,19 @@ interface ItemResult {
 }
 
 interface ContentsStatus {
-  schemas?: ItemResult[];
-  extensions?: ItemResult[];
-  fdws?: ItemResult[];
-  servers?: ItemResult[];
+  schemas?: ItemResult[] | undefined;
+  extensions?: ItemResult[] | undefined;
+  fdws?: ItemResult[] | undefined;
+  servers?: ItemResult[] | undefined;
 }
+
+/** The status of a database of which no contents are declared: what was said of former ones goes. */
+export const noContents: ContentsStatus = {
+  schemas: undefined,
+  extensions: undefined,
+  fdws: undefined,
+  servers: undefined,
+};
 
 /** Brings what a database contains in line; an item that fails does not hold up the others. */
 export async function applyDatabaseContents(
@@ -34,9 +42,8 @@ export async function applyDatabaseContents(
   // What goes may lie in something else that goes, or go only with it, as the wrapper of an extension does.
   const leaving = lists.toReversed();
   for (const { work } of [...leaving, ...leaving]) await work((ensure, applied) => ensure === "absent" && !applied);
-  const status = Object.fromEntries(
-    lists.flatMap(({ name, results }) => (results ? [[name, results]] : [])),
-  ) as ContentsStatus;
+  const told = lists.flatMap(({ name, results }) => (results?.length ? [[name, results]] : []));
+  const status: ContentsStatus = { ...noContents, ...Object.fromEntries(told) };
   return { status, failed: lists.some(({ results }) => results?.some(({ applied }) => !applied)) };
 }
 

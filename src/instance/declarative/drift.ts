@@ -15,12 +15,13 @@ const databaseSql = `SELECT pg_catalog.pg_get_userbyid(d.datdba)::text AS owner,
     d.datconnlimit AS connection_limit, d.datistemplate AS template, t.spcname::text AS tablespace
   FROM pg_catalog.pg_database d JOIN pg_catalog.pg_tablespace t ON t.oid = d.dattablespace WHERE d.datname = $1`;
 
+/** Without the owners of wrappers: what a manifest names there need not be a role that can own one. */
 const contentsSql = `
   SELECT 'schemas' AS list, nspname::text AS name, pg_catalog.pg_get_userbyid(nspowner)::text AS owner,
          NULL AS version, NULL AS schema FROM pg_catalog.pg_namespace
-  UNION ALL SELECT 'extensions', e.extname::text, '', e.extversion, n.nspname::text
+  UNION ALL SELECT 'extensions', e.extname::text, NULL, e.extversion, n.nspname::text
     FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
-  UNION ALL SELECT 'fdws', fdwname::text, pg_catalog.pg_get_userbyid(fdwowner)::text, NULL, NULL
+  UNION ALL SELECT 'fdws', fdwname::text, NULL, NULL, NULL
     FROM pg_catalog.pg_foreign_data_wrapper
   UNION ALL SELECT 'servers', srvname::text, pg_catalog.pg_get_userbyid(srvowner)::text, NULL, NULL
     FROM pg_catalog.pg_foreign_server`;
@@ -42,11 +43,11 @@ export async function findDriftOfDatabase({ spec }: Database, deps: ApplyDeps): 
   const rows = await inDatabase(deps, spec.name, (session) => session.query(contentsSql));
   const text = (value: unknown) => (typeof value === "string" ? value : undefined);
   const facts = rows.map(({ list, name, owner, version, schema }): ContentFact => {
-    const [known, place] = [text(version), text(schema)];
+    const [known, place, whose] = [text(version), text(schema), text(owner)];
     return {
       list: list as ContentFact["list"],
       name: String(name),
-      owner: String(owner),
+      ...(whose === undefined ? {} : { owner: whose }),
       ...(known === undefined ? {} : { version: known }),
       ...(place === undefined ? {} : { schema: place }),
     };

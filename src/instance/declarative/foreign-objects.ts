@@ -28,20 +28,21 @@ export async function applyWrapper(session: SqlSession, item: WantedWrapper): Pr
     [item.name],
   );
   const text = (column: string) => String(known?.[column]);
+  const wanted = await withPossibleOwner(session, item);
   await run(
     session,
     known
-      ? alterWrapper(item, {
+      ? alterWrapper(wanted, {
           owner: text("owner"),
           handler: text("handler"),
           validator: text("validator"),
           options: JSON.parse(text("options")) as Record<string, string>,
         })
-      : createWrapper(await withPossibleOwner(session, item)),
+      : createWrapper(wanted),
   );
 }
 
-/** A role that is known and no superuser cannot own a wrapper; manifests that name one have always got theirs made without it. */
+/** Only superusers can own a wrapper; a manifest that names another role gets its wrapper, with the owner left as it is. */
 async function withPossibleOwner(session: SqlSession, item: WantedWrapper): Promise<WantedWrapper> {
   if (!item.owner) return item;
   const [role] = await session.query("SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = $1", [item.owner]);

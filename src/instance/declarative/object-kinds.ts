@@ -16,7 +16,7 @@ import {
 import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
 import { writeExternalFiles } from "../external-servers.ts";
 import { relocate } from "../instance-paths.ts";
-import { applyDatabaseContents } from "./database-contents.ts";
+import { applyDatabaseContents, noContents } from "./database-contents.ts";
 import { databaseRoles } from "./database-role.ts";
 import { type ApplyDeps, type Declared, type DeclaredKind, inDatabase } from "./declared-kind.ts";
 import { findDriftOfDatabase, findMissing } from "./drift.ts";
@@ -53,7 +53,7 @@ const databases: DeclaredKind = {
       else for (const { sql, what } of alterDatabase(spec)) await step(what, () => session.query(sql));
     });
     const { schemas, extensions, fdws, servers } = spec;
-    if (![schemas, extensions, fdws, servers].some((list) => list?.length)) return {};
+    if (![schemas, extensions, fdws, servers].some((list) => list?.length)) return { status: noContents };
     let connected = false;
     try {
       const contents = await inDatabase(deps, spec.name, (session) => {

@@ -18,7 +18,8 @@ export interface DatabaseFacts {
 export interface ContentFact {
   list: ListName;
   name: string;
-  owner: string;
+  /** Of schemas and servers only. */
+  owner?: string;
   /** Of extensions only. */
   version?: string;
   schema?: string;

@@ -127,6 +127,8 @@ test("extension, foreign data wrapper and server of a database are made, changed
   // In one go: a failure would rest for half a minute.
   await until("all gone", async () => (await declared("databases", "far")).applied === true, 20_000);
   expect(one.psql("SELECT count(*) FROM pg_foreign_data_wrapper", "far")).toBe("0");
+  await lab.apply(far({ name: "far", owner: "app" }));
+  await until("nothing told of them", async () => !("servers" in (await declared("databases", "far"))), limitMs);
 });
 
 /** What the operator writes when it sees another version of a password Secret. */

@@ -37,7 +37,6 @@ test.each<[string, Partial<Spec>, Partial<DatabaseFacts> | undefined, string[]]>
 const extension = (change: Partial<ContentFact> = {}): ContentFact => ({
   list: "extensions",
   name: "pg_stat_statements",
-  owner: "",
   version: "1.10",
   schema: "public",
   ...change,
@@ -76,9 +75,10 @@ test.each<[string, Partial<Spec>, ContentFact[], string[]]>([
         { name: "t", fdw: "w" },
       ],
     },
-    [{ list: "fdws", name: "w", owner: "app" }],
+    [{ list: "fdws", name: "w" }],
     ['foreign data wrapper "w" is there', 'foreign server "t" is gone'],
   ],
+  ["a wrapper is there, whoever owns it", { fdws: [{ name: "w", owner: "app" }] }, [{ list: "fdws", name: "w" }], []],
 ])("in a database where %s", (_about, change, actual, expected) => {
   expect(findContentDrift(spec(change), actual)).toEqual(expected);
 });
