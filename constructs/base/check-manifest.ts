@@ -7,8 +7,10 @@ import type { ScheduledBackup } from "../../src/api/generated/scheduledbackup.ts
 import {
   type AdmissionSettings,
   applyDefaults,
+  clusterWarnings,
   type FieldIssue,
   formatFieldIssue,
+  scheduledBackupWarnings,
   validateBackup,
   validateClusterCreate,
   validateDatabase,
@@ -45,6 +47,17 @@ export function checkManifest(manifest: Manifest): string[] {
   if (shape.length === 0) shape.push(...evaluateCelRules(kind, manifest));
   if (shape.length > 0) return shape.map((issue) => `${object}: ${issue.path}: ${issue.message}`);
   return admissionIssues(manifest).map((issue) => `${object}: ${formatFieldIssue(issue)}`);
+}
+
+/** What the webhooks would take and yet say a word about, each naming the object. */
+export function warnOfManifest(manifest: Manifest): string[] {
+  const object = `${manifest.kind} "${manifest.metadata?.name ?? ""}"`;
+  return warningsOf(manifest).map((warning) => `${object}: ${warning}`);
+}
+
+function warningsOf(manifest: Manifest): string[] {
+  if (manifest.kind === "Cluster") return clusterWarnings(manifest as Cluster);
+  return manifest.kind === "ScheduledBackup" ? scheduledBackupWarnings(manifest as ScheduledBackup) : [];
 }
 
 /** The webhooks' rules see an object after its defaults, as the API server hands it to them. */

@@ -1,6 +1,6 @@
 import { ApiObject } from "cdk8s";
 import { Construct } from "constructs";
-import { checkManifest } from "./check-manifest.ts";
+import { checkManifest, warnOfManifest } from "./check-manifest.ts";
 import { stringifyMaps } from "./string-maps.ts";
 
 /** What every resource of ours takes beside its own props. */
@@ -49,7 +49,22 @@ export abstract class CustomResource extends Construct {
       spec: stringifyMaps(body.kind, body.spec),
     });
     if (props.validate !== false) {
-      this.node.addValidation({ validate: () => checkManifest(this.apiObject.toJson()) });
+      this.node.addValidation({ validate: () => this.#check() });
     }
+  }
+
+  #warned = false;
+
+  /** Warnings are noted on the construct and told once; they keep nothing from being written. */
+  #check(): string[] {
+    const manifest = this.apiObject.toJson();
+    const issues = checkManifest(manifest);
+    if (issues.length > 0 || this.#warned) return issues;
+    this.#warned = true;
+    for (const warning of warnOfManifest(manifest)) {
+      this.node.addMetadata("cnpg-ts/warning", warning);
+      process.emitWarning(warning, { type: "ManifestWarning" });
+    }
+    return [];
   }
 }
