@@ -50,11 +50,24 @@ export function createMetricsCollector(options: MetricsCollectorOptions): Metric
   };
 }
 
-/** A session in the database where queries run that name none. */
+/** A session, where it is possible in the database where queries run that name none. */
 interface OpenServer {
   session: SqlRawSession;
   database: string;
+  /** Where queries run that name none. */
+  defaultDatabase: string;
   serverVersion: number;
+}
+
+/** SQLSTATE of a database that does not exist. */
+const noDatabase = "3D000";
+/** SQLSTATEs of a database that lets the exporter's role, everybody or so many not in; the server itself may be well. */
+const closedDatabase: readonly string[] = ["42501", "55000", "53300"];
+
+/** Whether a server that is up turned the exporter away, for example because its role is missing; one that starts or stops is not up. */
+function isRefusal(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && code !== "57P03";
 }
 
 class Collector {
@@ -134,7 +147,7 @@ class Collector {
     try {
       open = await this.#open(database);
     } catch (error) {
-      samples.add(up, clusterLabel(cluster), 0);
+      samples.add(up, clusterLabel(cluster), Number(isRefusal(error)));
       this.#countStep("Collect.cnpg", error);
       return false;
     }
@@ -148,18 +161,23 @@ class Collector {
     }
   }
 
-  /** The application database, or `postgres` while that does not exist yet. */
+  /**
+   * The application database, or `postgres` while that does not exist yet. One that is closed to the exporter costs only the
+   * queries that are meant for it.
+   */
   async #open(database: string): Promise<OpenServer> {
     const { connect } = this.#options;
-    let used = database;
+    let [used, defaultDatabase] = [database, database];
     const session = await connect(database).catch((error: { code?: string }) => {
-      if (error.code !== "3D000" || database === "postgres") throw error;
+      const { code = "" } = error;
+      if (database === "postgres" || (code !== noDatabase && !closedDatabase.includes(code))) throw error;
       used = "postgres";
+      if (code === noDatabase) defaultDatabase = used;
       return connect(used);
     });
     try {
       const { rows } = await session.queryRaw("SELECT pg_catalog.current_setting('server_version_num')");
-      return { session, database: used, serverVersion: Number(rows[0]?.[0]) };
+      return { session, database: used, defaultDatabase, serverVersion: Number(rows[0]?.[0]) };
     } catch (error) {
       await session.close();
       throw error;
@@ -236,8 +254,9 @@ class Collector {
         queries,
         serverVersion: open.serverVersion,
         isPrimary: this.#options.instance().isPrimary,
-        defaultDatabase: open.database,
+        defaultDatabase: open.defaultDatabase,
         session: open.session,
+        sessionDatabase: open.database,
         connect: this.#options.connect,
         samples: run.samples,
         onError: (query, database, error) => fail(query.key, database, error),

@@ -13,8 +13,9 @@ export interface QueryRun {
   isPrimary: boolean;
   /** Where queries without `target_databases` run. */
   defaultDatabase: string;
-  /** Session in the default database; stays open. */
+  /** A session that is there already, in that database; stays open. */
   session: SqlRawSession;
+  sessionDatabase: string;
   connect(database: string): Promise<SqlRawSession>;
   samples: SampleSet;
   /** A query failed or gave something that could not be used. */
@@ -29,7 +30,7 @@ export async function runQueries(run: QueryRun): Promise<void> {
     .map((query) => forVersion(query, version));
   const byDatabase = await groupByDatabase(run, wanted);
   for (const [database, queries] of byDatabase) {
-    if (database === run.defaultDatabase) await runInSession(run, run.session, database, queries);
+    if (database === run.sessionDatabase) await runInSession(run, run.session, database, queries);
     else await runInDatabase(run, database, queries);
   }
 }
@@ -38,7 +39,7 @@ async function groupByDatabase(
   run: QueryRun,
   queries: readonly QueryDefinition[],
 ): Promise<Map<string, QueryDefinition[]>> {
-  const groups = new Map<string, QueryDefinition[]>([[run.defaultDatabase, []]]);
+  const groups = new Map<string, QueryDefinition[]>([[run.sessionDatabase, []]]);
   const add = (database: string, query: QueryDefinition) => {
     const group = groups.get(database);
     if (group) group.push(query);

@@ -221,6 +221,26 @@ describe("a scrape", () => {
     expect(series.get("cnpg_last_error")).toBe(0);
   });
 
+  it("loses only the queries for a database that is closed to the exporter", async () => {
+    const setup = await sql.connect(superuser(primary));
+    await setup.query("REVOKE CONNECT ON DATABASE app FROM PUBLIC");
+    const text = await collectorOf(primary).collect();
+    await setup.query("GRANT CONNECT ON DATABASE app TO PUBLIC");
+    const series = parse(text);
+    expect(series.get('cnpg_collector_up{cluster="obs"}')).toBe(1);
+    expect(series.get("cnpg_collector_last_collection_error")).toBe(0);
+    expect(series.get('cnpg_collector_pg_wal{value="min"}')).toBeGreaterThan(0);
+    expect(series.get('cnpg_collector_lo_pages{datname="postgres"}')).toBe(0);
+    expect(series.get("cnpg_backends_waiting_total")).toBeUndefined();
+    expect(series.get("cnpg_last_error")).toBe(1);
+    await setup.query("ALTER ROLE cnpg_metrics_exporter NOLOGIN");
+    const refused = parse(await collectorOf(primary).collect());
+    await setup.query("ALTER ROLE cnpg_metrics_exporter LOGIN");
+    await setup.close();
+    expect(refused.get('cnpg_collector_up{cluster="obs"}')).toBe(1);
+    expect(refused.get("cnpg_collector_last_collection_error")).toBe(1);
+  });
+
   it("that comes while one is under way shares its answer", async () => {
     const collector = collectorOf(primary);
     const [one, two] = await Promise.all([collector.collect(), collector.collect()]);
