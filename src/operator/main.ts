@@ -41,7 +41,12 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   const metrics = createMetrics({ processMetrics: true });
   if (options.requestCounts) metrics.forRequests(options.requestCounts);
   const groups = createRunnableGroups({ logger, clock, stopTimeoutMs: 8_000 });
-  const events = createEventSink(api, { component: "cloudnative-pg", instance: hostname(), clock, logger });
+  const sink = (component: string) => createEventSink(api, { component, instance: hostname(), clock, logger });
+  const events = sink("cloudnative-pg");
+  const backupEvents = {
+    backups: sink("cloudnative-pg-backup"),
+    schedules: sink("cloudnative-pg-scheduledbackup"),
+  };
   const identity = facts.identity;
   const statusClient = createStatusClient({ identity });
   const { operatorNamespace, pullSecretName, monitoringQueriesConfigMap, monitoringQueriesSecret } = settings.context;
@@ -100,7 +105,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
     api,
     source: api,
     stores,
-    events: createEventSink(api, { component: "cloudnative-pg-plugin", instance: hostname(), clock, logger }),
+    events: sink("cloudnative-pg-plugin"),
     clock,
     random: options.random,
     logger,
@@ -182,7 +187,7 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   const backupPrograms = createBackupPrograms({
     api,
     stores,
-    events,
+    events: backupEvents,
     clock,
     random: options.random,
     logger,
@@ -206,7 +211,8 @@ export async function runOperator(options: OperatorOptions, signal: AbortSignal)
   try {
     await groups.run(signal);
   } finally {
-    await Promise.race([events.flush(), clock.sleep(1_000)]);
+    const sinks = [events, ...Object.values(backupEvents)];
+    await Promise.race([Promise.all(sinks.map((it) => it.flush())), clock.sleep(1_000)]);
     await statusClient.close();
   }
 }

@@ -27,7 +27,8 @@ import { createBackupStarter } from "./start-backup.ts";
 export interface BackupProgramsOptions {
   api: KubeApi;
   stores: OperatorStores;
-  events: EventSink;
+  /** Where each of the two controllers reports. */
+  events: { backups: EventSink; schedules: EventSink };
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -54,11 +55,13 @@ export function createBackupPrograms(options: BackupProgramsOptions): Runnable[]
     issues.length === 0 ? null : issues.map(formatFieldIssue).join("; ");
   const reconcileBackup = createBackupReconciler({
     ...options,
+    events: options.events.backups,
     starter,
     validate: (backup) => validate(validateBackup(backup, options)),
   });
   const reconcileSchedule = createScheduledBackupReconciler({
     ...options,
+    events: options.events.schedules,
     validate: (scheduled) =>
       validate([...validateScheduledBackup(scheduled, options), ...validateMadeBackups(scheduled)]),
   });

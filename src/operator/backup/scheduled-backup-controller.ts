@@ -35,9 +35,9 @@ export function createScheduledBackupReconciler(options: ScheduledBackupReconcil
     const decision = planScheduledBackup(scheduled, observed, new Date(options.clock.now()));
     if (decision.kind === "create") {
       // The Backup comes first: its name is that of the time, so a pass that is repeated finds it.
-      await create(options, scheduled, decision.backup, signal);
-      record(options, scheduled, decision.event);
-      await writeStatus(options, scheduled, decision.status, signal);
+      const isMade = await create(options, scheduled, decision.backup, signal);
+      if (isMade) for (const event of decision.events) record(options, scheduled, event);
+      await writeStatus(options, scheduled, isMade ? decision.status : decision.refused, signal);
       return { requeueAfterMs: 1_000 };
     }
     if (decision.event) record(options, scheduled, decision.event);
@@ -52,24 +52,27 @@ export function createScheduledBackupReconciler(options: ScheduledBackupReconcil
 /** Clocks of machines are set now and then, so no pass sleeps longer, in milliseconds. */
 const maxPauseMs = 3_600_000;
 
+/** Makes the Backup, or finds it made before; false when another one has its name. */
 async function create(
   options: ScheduledBackupReconcilerOptions,
   scheduled: ScheduledBackup,
   backup: Backup,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { api, stores } = options;
   const { namespace = "", name = "" } = backup.metadata;
   try {
     stores.backups.observeWrite(await api.create(resources.backups, backup, { signal }));
     record(options, scheduled, { type: "Normal", reason: "BackupCreation", message: `Created backup ${name}` });
+    return true;
   } catch (error) {
     if (!isKubeError(error, "alreadyExists")) throw error;
     const live = await api.get(resources.backups, { namespace, name }, { signal });
     stores.backups.observeWrite(live);
-    if (isChildOf(live, scheduled)) return;
+    if (isChildOf(live, scheduled)) return true;
     const message = `Backup ${name} exists and belongs to somebody else; this time is passed over`;
     record(options, scheduled, { type: "Warning", reason: "BackupAdoptionRefused", message });
+    return false;
   }
 }
 

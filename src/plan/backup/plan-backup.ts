@@ -65,7 +65,7 @@ export function planBackup(backup: Backup, observed: ObservedBackup, now: Date):
   const { cluster } = observed;
   if (!cluster) {
     const message = `Unknown cluster ${backup.spec.cluster.name}, will retry in 30 seconds`;
-    return wait(pauses.cluster, message, { type: "Normal", reason: "FindingCluster", message });
+    return wait(pauses.cluster, message, { type: "Warning", reason: "FindingCluster", message });
   }
   const obstacle = findObstacle(backup, cluster, observed);
   if (obstacle) {
@@ -183,7 +183,7 @@ function planStart(
   if (method === "volumeSnapshot") return { kind: "fail", message: noSnapshots };
   const choice = choosePod(backup, cluster, observed.instances);
   if (choice.kind === "none") {
-    return wait(pauses.pod, choice.reason, { type: "Normal", reason: choice.event, message: choice.reason });
+    return wait(pauses.pod, choice.reason, { type: "Warning", reason: choice.event, message: choice.reason });
   }
   const { instance } = choice;
   const major = imageMajor(cluster.status?.image ?? "");

@@ -29,7 +29,15 @@ export type ScheduleDecision =
       because: string;
       event?: BackupEvent;
     }
-  | { kind: "create"; backup: Backup; status: Partial<ScheduledBackupStatus>; event: BackupEvent };
+  | {
+      kind: "create";
+      backup: Backup;
+      /** When it has been made, and what to tell then. */
+      status: Partial<ScheduledBackupStatus>;
+      events: readonly BackupEvent[];
+      /** When the name is somebody else's: the time is passed over. */
+      refused: Partial<ScheduledBackupStatus>;
+    };
 
 /** How soon a child that is not done is looked at again, in milliseconds. */
 const childPauseMs = 60_000;
@@ -68,11 +76,16 @@ export function planScheduledBackup(
   const nextScheduleTime = formatSeconds(new Date(upcoming));
   const untilNext = upcoming - now.getTime();
   if (checkedMs === undefined) {
-    const hasRun = children.some((it) => it.metadata.labels?.[scheduledBackupLabels.immediate] === "true");
-    if (spec.immediate && !hasRun) return create(scheduled, observed, now, now, true, nextScheduleTime);
-    const first = { lastCheckTime: formatSeconds(now), nextScheduleTime };
-    const message = `Scheduled first backup by ${nextScheduleTime.replace("T", " ").replace("Z", " +0000 UTC")}`;
-    const event = { type: "Normal", reason: "BackupSchedule", message } as const;
+    const isImmediate = (it: Backup) => it.metadata.labels?.[scheduledBackupLabels.immediate] === "true";
+    const taken = spec.immediate ? children.find(isImmediate) : undefined;
+    if (spec.immediate && !taken) return create(scheduled, observed, now, now, true, nextScheduleTime);
+    const lastScheduleTime = taken?.metadata.creationTimestamp;
+    const first = {
+      lastCheckTime: formatSeconds(now),
+      ...(lastScheduleTime ? { lastScheduleTime } : {}),
+      nextScheduleTime,
+    };
+    const event = tell(`${taken ? "Next backup scheduled" : "Scheduled first backup"} by`, nextScheduleTime);
     return { kind: "note", status: first, requeueAfterMs: untilNext, because: "the first time is waited for", event };
   }
   const due = next(checkedMs);
@@ -108,13 +121,19 @@ function create(
   nextScheduleTime: string,
 ): ScheduleDecision {
   const backup = buildBackup(scheduled, observed.cluster, slot, immediate);
-  const message = immediate ? "Scheduled immediate backup now" : `Scheduled backup ${backup.metadata.name}`;
-  const status = {
-    lastCheckTime: formatSeconds(now),
-    lastScheduleTime: formatSeconds(slot),
-    nextScheduleTime,
-  };
-  return { kind: "create", backup, status, event: { type: "Normal", reason: "BackupSchedule", message } };
+  const refused = { lastCheckTime: formatSeconds(now), nextScheduleTime };
+  const status = { ...refused, lastScheduleTime: formatSeconds(slot) };
+  const events = [
+    ...(immediate ? [tell("Scheduled immediate backup now:", formatSeconds(now))] : []),
+    tell("Next backup scheduled by", nextScheduleTime),
+  ];
+  return { kind: "create", backup, status, events, refused };
+}
+
+/** An event about a time, which stands in it as people know it. */
+function tell(what: string, time: string): BackupEvent {
+  const message = `${what} ${time.replace("T", " ").replace("Z", " +0000 UTC")}`;
+  return { type: "Normal", reason: "BackupSchedule", message };
 }
 
 function buildBackup(scheduled: ScheduledBackup, cluster: Cluster | undefined, slot: Date, immediate: boolean): Backup {

@@ -329,6 +329,27 @@ describe("a ScheduledBackup", () => {
     expect(await made()).toHaveLength(1);
   });
 
+  it("tells when its first time is, and why no Backup is made where the plugin has no name", async () => {
+    await schedule("yearly", {});
+    await schedule("nameless", { method: "plugin", immediate: true });
+    const first = async () => {
+      const events = await world.api.list(resources.events, { namespace: scene.namespace });
+      return events.find((it) => it.involvedObject.name === "yearly");
+    };
+    await eventually(async () => (await first())?.message).toMatch(
+      /^Scheduled first backup by \d{4}-01-01 00:00:00 \+0000 UTC$/,
+    );
+    expect(await first()).toMatchObject({
+      type: "Normal",
+      reason: "BackupSchedule",
+      source: { component: "cloudnative-pg-scheduledbackup" },
+    });
+    await eventually(async () => (await scene.find(resources.scheduledBackups, "nameless"))?.status?.error).toContain(
+      "spec.pluginConfiguration",
+    );
+    expect(await children("nameless")).toEqual([]);
+  });
+
   it("takes one when its time comes, and none while it is suspended", async () => {
     await schedule("often", { schedule: "@every 1s" });
     await schedule("never", { schedule: "@every 1s", suspend: true });

@@ -80,9 +80,21 @@ describe("planScheduledBackup", () => {
         },
         spec: { cluster: { name: "c" }, method: "plugin" },
       },
+      events: [
+        { message: "Scheduled immediate backup now: 2026-11-30 10:00:30 +0000 UTC" },
+        { message: "Next backup scheduled by 2026-11-30 11:00:00 +0000 UTC" },
+      ],
     });
-    const known = observed({ backups: [child("completed", "true")] });
-    expect(planScheduledBackup(aSchedule({ immediate: true }), known, now).kind).toBe("note");
+    const taken = child("completed", "true");
+    taken.metadata.creationTimestamp = "2026-11-30T10:00:10Z";
+    expect(planScheduledBackup(aSchedule({ immediate: true }), observed({ backups: [taken] }), now)).toMatchObject({
+      kind: "note",
+      status: {
+        lastCheckTime: "2026-11-30T10:00:30Z",
+        lastScheduleTime: "2026-11-30T10:00:10Z",
+        nextScheduleTime: "2026-11-30T11:00:00Z",
+      },
+    });
   });
 
   it("takes one for the oldest time that was missed and drops the others", () => {
@@ -95,6 +107,7 @@ describe("planScheduledBackup", () => {
         lastScheduleTime: "2026-11-30T07:00:00Z",
         nextScheduleTime: "2026-11-30T11:00:00Z",
       },
+      refused: { lastCheckTime: "2026-11-30T10:00:30Z", nextScheduleTime: "2026-11-30T11:00:00Z" },
     });
   });
 
