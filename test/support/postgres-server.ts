@@ -37,6 +37,8 @@ export interface PostgresServer {
   readonly user: { uid: number; gid: number; name: string };
   /** What it wrote to stdout and stderr. */
   output(): string;
+  /** Stops it fast and starts it again. */
+  restart(): Promise<void>;
   /** Stops it fast and removes its files. */
   stop(): Promise<void>;
 }
@@ -66,45 +68,60 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   await options.prepare?.(dataDir, user);
   // Tied to this process, so that it does not outlive a test that is killed.
   const [program = "", ...tied] = dieWithParent(process.getuid?.() === 0 ? user : undefined);
-  const child = spawn(program, [...tied, join(binDir, "postgres"), "-D", dataDir], {
-    env: as.env,
-    cwd: as.cwd,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const server = superviseServer(child, { base, dataDir, binDir, port, user });
-  await waitUntilReady(server, child);
-  return server;
+  const launch = () =>
+    spawn(program, [...tied, join(binDir, "postgres"), "-D", dataDir], {
+      env: as.env,
+      cwd: as.cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  return superviseServer(launch, { base, dataDir, binDir, port, user });
 }
 
-function superviseServer(
-  child: ChildProcess,
+async function superviseServer(
+  launch: () => ChildProcess,
   facts: { base: string; dataDir: string; binDir: string; port: number; user: PostgresServer["user"] },
-): PostgresServer {
+): Promise<PostgresServer> {
   let output = "";
   const keep = (chunk: Buffer) => {
     output = (output + chunk.toString()).slice(-100_000);
   };
-  child.stdout?.on("data", keep);
-  child.stderr?.on("data", keep);
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  return {
+  const start = () => {
+    const started = launch();
+    started.stdout?.on("data", keep);
+    started.stderr?.on("data", keep);
+    return started;
+  };
+  let child = start();
+  async function halt(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.kill("SIGINT");
+    const late = setTimeout(() => child.kill("SIGQUIT"), 20_000);
+    await exited;
+    clearTimeout(late);
+  }
+  const server: PostgresServer = {
     socketDir: facts.base,
     port: facts.port,
     dataDir: facts.dataDir,
     binDir: facts.binDir,
-    pid: child.pid ?? 0,
+    get pid() {
+      return child.pid ?? 0;
+    },
     user: facts.user,
     output: () => output,
+    async restart() {
+      await halt();
+      child = start();
+      await waitUntilReady(server, child);
+    },
     async stop() {
-      if (child.exitCode === null && child.signalCode === null) {
-        child.kill("SIGINT");
-        const late = setTimeout(() => child.kill("SIGQUIT"), 20_000);
-        await exited;
-        clearTimeout(late);
-      }
+      await halt();
       await rm(facts.base, { recursive: true, force: true });
     },
   };
+  await waitUntilReady(server, child);
+  return server;
 }
 
 async function waitUntilReady(server: PostgresServer, child: ChildProcess): Promise<void> {

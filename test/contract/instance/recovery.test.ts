@@ -43,6 +43,9 @@ beforeAll(async () => {
   for (const id of [2, 3, 4]) await insert(id);
   await source.sql("SELECT pg_create_restore_point('after-four')");
   for (const id of [5, 6]) await insert(id);
+  // Told in the log, and by nothing in the backup: what replays it needs as many.
+  await source.sql("ALTER SYSTEM SET max_connections = 150");
+  await source.server.restart();
   await source.flush();
   const { accessKey, secretKey } = source.s3;
   network = await startFaultyS3(source.s3.port);
@@ -116,9 +119,12 @@ test.each(targets)("recovers exactly to %s", async (name, target, expected) => {
   expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
 });
 
+const higherLimits = "Recovery needs higher limits and goes on with them";
+
 test("without a target takes all there is; the instance then serves its application's owner", async () => {
   const instance = await lab.instance("lab-1");
   expect(await recover(instance, null), instance.output.slice(-4000)).toBe(0);
+  expect(instance.output).toContain(higherLimits);
   expect(instance.volumeEntries()).toEqual(["pgdata"]);
   lab.route(instance);
   instance.run();
@@ -128,6 +134,36 @@ test("without a target takes all there is; the instance then serves its applicat
   expect(instance.psql("SHOW ssl")).toBe("on");
   expect(instance.psql("SHOW restore_command")).toContain("wal-restore");
 });
+
+test("an archive that is not empty is recovered into only when the user says so; sources have a server name of their own", async () => {
+  const [refused, instance] = [await lab.instance("lab-20"), await lab.instance("lab-21")];
+  const { externalClusters = [] } = (await lab.cluster()).spec;
+  const own = { ...externalClusters[0]?.barmanObjectStore, serverName: "origin" };
+  const elsewhere = [{ name: "elsewhere", barmanObjectStore: own }];
+  await lab.patchCluster({
+    spec: {
+      externalClusters: elsewhere,
+      bootstrap: { recovery: { source: "elsewhere" } },
+      backup: { barmanObjectStore: own },
+      postgresql: { parameters: { max_connections: "150" } },
+    },
+  });
+  expect(await recover(refused, null)).toBe(1);
+  expect(refused.output).toContain("Expected empty archive");
+  await lab.patchCluster({ metadata: { annotations: { "cnpg.io/skipEmptyWalArchiveCheck": "enabled" } } });
+  expect(await recover(instance, null), instance.output.slice(-4000)).toBe(0);
+  expect(instance.output).not.toContain(higherLimits);
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  await lab.patchCluster({
+    metadata: { annotations: { "cnpg.io/skipEmptyWalArchiveCheck": null } },
+    spec: {
+      externalClusters,
+      bootstrap: { recovery: { source: "origin" } },
+      backup: null,
+      postgresql: { parameters: { max_connections: null } },
+    },
+  });
+}, 120_000);
 
 test("says why a target cannot be reached, and a next attempt fills no disk", async () => {
   const instance = await lab.instance("lab-2");
