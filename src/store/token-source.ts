@@ -1,5 +1,6 @@
 import { ObjectStoreError, type ObjectStoreErrorKind } from "../ports/object-store.ts";
 import { HttpClient, readText } from "./http-client.ts";
+import type { StoreProxy } from "./proxy.ts";
 
 export interface AccessToken {
   token: string;
@@ -53,6 +54,8 @@ export interface TokenRequest {
   /** Sent as a form. */
   form?: Readonly<Record<string, string>>;
   json?: unknown;
+  /** For issuers outside; what belongs to the machine is asked without. @default none */
+  proxy?: StoreProxy | undefined;
 }
 
 const timeoutMs = 10_000;
@@ -65,7 +68,7 @@ export async function askIssuer(request: TokenRequest): Promise<string> {
   const body = form ? new URLSearchParams(form).toString() : json === undefined ? undefined : JSON.stringify(json);
   const type = form ? "application/x-www-form-urlencoded" : "application/json";
   const headers = { accept: "*/*", ...(body === undefined ? {} : { "content-type": type }), ...request.headers };
-  const client = new HttpClient({ readTimeoutMs: timeoutMs, maxSockets: 1 });
+  const client = new HttpClient({ readTimeoutMs: timeoutMs, maxSockets: 1, proxy: request.proxy });
   let failure: ObjectStoreError | undefined;
   try {
     for (let attempt = 0; attempt < attempts; attempt++) {

@@ -50,6 +50,7 @@ function findPluginObstacle(backup: Backup, cluster: Cluster): Obstacle | null {
   // What the plugin can do in the pods only the pods know: its part in the operator says nothing of backups.
   const name = backup.spec.pluginConfiguration?.name ?? "";
   if (listed.some((plugin) => plugin.name === name && (plugin.enabled ?? true))) return null;
-  const message = `plugin "${name}" is not enabled in spec.plugins of the cluster: enable it, or name another`;
+  // The first words are those that a pod without the plugin has for it.
+  const message = `requested plugin is not available: ${name}; enable it in spec.plugins of the cluster, or name another`;
   return { event, message };
 }

@@ -2,6 +2,7 @@
 // Kubernetes projects for workload identity, or the metadata service of the machine.
 import { createHash, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { readProxy } from "../proxy.ts";
 import { signAssertion } from "../signed-assertion.ts";
 import { askIssuer, type FetchToken, readToken, tokenFailure } from "../token-source.ts";
 
@@ -59,7 +60,8 @@ async function askDirectory(environment: Environment, proof: Readonly<Record<str
     scope: `${resource}.default`,
     ...proof,
   };
-  return readToken(await askIssuer({ method: "POST", url: tokenUrl(environment), form }), "the directory");
+  const request = { method: "POST", url: tokenUrl(environment), form, proxy: readProxy(environment) } as const;
+  return readToken(await askIssuer(request), "the directory");
 }
 
 function tokenUrl({ AZURE_AUTHORITY_HOST: host, AZURE_TENANT_ID: tenant = "" }: Environment): string {

@@ -1,5 +1,6 @@
 // Access tokens of Google: from a key file, from a token of another issuer that it describes, or from the metadata server.
 import { readFile } from "node:fs/promises";
+import { readProxy, type StoreProxy } from "../proxy.ts";
 import { signAssertion } from "../signed-assertion.ts";
 import { type AccessToken, askIssuer, type FetchToken, parseJson, readToken, tokenFailure } from "../token-source.ts";
 import { awsSubjectToken } from "./aws-subject.ts";
@@ -35,23 +36,23 @@ export async function googleIdentity(json: string | undefined, environment: Envi
 function chooseFetch(credentials: Credentials, environment: Environment): FetchToken {
   switch (credentials["type"]) {
     case "service_account":
-      return () => serviceAccountToken(credentials);
+      return () => serviceAccountToken(credentials, readProxy(environment));
     case "authorized_user":
-      return () => refreshedToken(credentials);
+      return () => refreshedToken(credentials, readProxy(environment));
     case "external_account":
       return () => federatedToken(credentials, environment);
     case "impersonated_service_account":
       return async () => {
         const source = credentials["source_credentials"] as Credentials | undefined;
         const url = word(credentials, "service_account_impersonation_url");
-        return impersonate(url, await chooseFetch(source ?? {}, environment)());
+        return impersonate(url, await chooseFetch(source ?? {}, environment)(), readProxy(environment));
       };
     default:
       throw tokenFailure("denied", `credentials of the type ${JSON.stringify(credentials["type"])} are not known`);
   }
 }
 
-async function serviceAccountToken(credentials: Credentials): Promise<AccessToken> {
+async function serviceAccountToken(credentials: Credentials, proxy: StoreProxy | undefined): Promise<AccessToken> {
   const url = word(credentials, "token_uri") || defaultTokenUrl;
   const [email, key] = [word(credentials, "client_email"), word(credentials, "private_key")];
   if (email === "" || key === "") {
@@ -62,10 +63,10 @@ async function serviceAccountToken(credentials: Credentials): Promise<AccessToke
   const claims = { iss: email, scope, aud: url, iat: now, exp: now + 3600 };
   const assertion = signAssertion(id === "" ? {} : { kid: id }, claims, key);
   const form = { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion };
-  return readToken(await askIssuer({ method: "POST", url, form }), "the issuer of the service account's tokens");
+  return readToken(await askIssuer({ method: "POST", url, form, proxy }), "the issuer of the service account's tokens");
 }
 
-async function refreshedToken(credentials: Credentials): Promise<AccessToken> {
+async function refreshedToken(credentials: Credentials, proxy: StoreProxy | undefined): Promise<AccessToken> {
   const form = {
     grant_type: "refresh_token",
     client_id: word(credentials, "client_id"),
@@ -73,7 +74,7 @@ async function refreshedToken(credentials: Credentials): Promise<AccessToken> {
     refresh_token: word(credentials, "refresh_token"),
   };
   const url = word(credentials, "token_uri") || defaultTokenUrl;
-  return readToken(await askIssuer({ method: "POST", url, form }), "the issuer of the user's tokens");
+  return readToken(await askIssuer({ method: "POST", url, form, proxy }), "the issuer of the user's tokens");
 }
 
 /** Workload identity federation: the pod's own token for one of Google. */
@@ -91,9 +92,10 @@ async function federatedToken(credentials: Credentials, environment: Environment
       ? await amazonToken(source, audience, environment)
       : await subjectToken(source),
   };
+  const proxy = readProxy(environment);
   const url = word(credentials, "token_url") || "https://sts.googleapis.com/v1/token";
-  const token = readToken(await askIssuer({ method: "POST", url, form }), "the exchange of tokens");
-  return impersonation === "" ? token : impersonate(impersonation, token);
+  const token = readToken(await askIssuer({ method: "POST", url, form, proxy }), "the exchange of tokens");
+  return impersonation === "" ? token : impersonate(impersonation, token, proxy);
 }
 
 /** Amazon's own identity of the pod or machine. */
@@ -129,9 +131,10 @@ async function subjectToken(source: Credentials): Promise<string> {
   throw tokenFailure("denied", `the credential_source has no field ${JSON.stringify(field)}`);
 }
 
-async function impersonate(url: string, { token }: AccessToken): Promise<AccessToken> {
+async function impersonate(url: string, { token }: AccessToken, proxy: StoreProxy | undefined): Promise<AccessToken> {
   const headers = { authorization: `Bearer ${token}` };
-  const text = await askIssuer({ method: "POST", url, headers, json: { scope: [scope], lifetime: "3600s" } });
+  const json = { scope: [scope], lifetime: "3600s" };
+  const text = await askIssuer({ method: "POST", url, headers, json, proxy });
   const answer = parseJson(text, "the answer to the impersonation");
   const [accessToken, expires] = [word(answer, "accessToken"), Date.parse(word(answer, "expireTime"))];
   if (accessToken === "") throw tokenFailure("denied", "the impersonation gave no accessToken");

@@ -3,7 +3,9 @@ import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { StoreConnection } from "../../../src/barman/store-configuration.ts";
 import type { ObjectStore } from "../../../src/ports/object-store.ts";
+import { azureTokens } from "../../../src/store/azure/azure-identity.ts";
 import { createObjectStore, type StoreEnvironment } from "../../../src/store/create-store.ts";
+import { googleIdentity } from "../../../src/store/gcs/google-identity.ts";
 import { readProxy } from "../../../src/store/proxy.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { createTestAuthority, type TestAuthority } from "../../support/tls-files.ts";
@@ -21,8 +23,12 @@ beforeAll(async () => {
   secure = await startFaultyS3(server.port, await authority.issue("localhost"));
   proxy = createServer((incoming, outgoing) => {
     asked.push(`${incoming.method} ${incoming.url}`);
-    // The one name that only the proxy knows.
-    const { pathname, search } = new URL(incoming.url ?? "");
+    // Names that only the proxy knows.
+    const { hostname, pathname, search } = new URL(incoming.url ?? "");
+    if (hostname === "login.test") {
+      outgoing.end(JSON.stringify({ access_token: "from-afar", expires_in: 3_600 }));
+      return;
+    }
     const target = { host: "127.0.0.1", port: server.port, path: pathname + search };
     const sent = request({ ...target, method: incoming.method ?? "GET", headers: incoming.headers }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
@@ -88,6 +94,18 @@ test("a store that only the environment's proxy reaches is reached by it, and it
   asked = [];
   await roundTrip(await open(secure.endpoint, { https_proxy: `http://${address}` }), "by TLS");
   expect(new Set(asked)).toEqual(new Set([`CONNECT ${new URL(secure.endpoint).host}`]));
+});
+
+test("issuers of tokens are asked by it too", async () => {
+  const HTTP_PROXY = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const principal = { AZURE_TENANT_ID: "t", AZURE_CLIENT_ID: "c", AZURE_CLIENT_SECRET: "s" };
+  const azure = azureTokens("default", { ...principal, AZURE_AUTHORITY_HOST: "http://login.test", HTTP_PROXY });
+  expect((await azure()).token).toBe("from-afar");
+  const user = { type: "authorized_user", client_id: "c", client_secret: "s", refresh_token: "r" };
+  const json = JSON.stringify({ ...user, token_uri: "http://login.test/token" });
+  const google = await googleIdentity(json, { HTTP_PROXY });
+  expect((await google.fetch()).token).toBe("from-afar");
+  expect(asked).toEqual(["POST http://login.test/t/oauth2/v2.0/token", "POST http://login.test/token"]);
 });
 
 test("a host that is named as an exception is reached without it", async () => {

@@ -125,6 +125,13 @@ describe("planBackup", () => {
     expect(planBackup(backup, seen(fields), now)).toMatchObject({ kind: "fail", event: { reason: event } });
   });
 
+  it("says of a plugin that is not there what a pod says of it", () => {
+    const cluster = aCluster({ plugins: [{ name: plugin, enabled: false }] });
+    const decision = planBackup(aBackup(), seen({ cluster }), now);
+    const message = expect.stringMatching(/^requested plugin is not available: /);
+    expect(decision).toMatchObject({ kind: "fail", message, event: { type: "Warning", message } });
+  });
+
   it("tells a missing backup section under its former reason too", () => {
     const decision = planBackup(aBackup({ method: "barmanObjectStore" }), seen({}), now);
     expect(decision).toMatchObject({ kind: "fail", alias: { type: "Warning", reason: "ClusterHasBackupConfigured" } });
@@ -139,6 +146,8 @@ describe("planBackup", () => {
   ])("waits for %s", (_name, fields, pause) => {
     const decision = planBackup(aBackup(), seen(fields), now);
     expect(decision).toMatchObject({ kind: "wait", status: { phase: "pending" }, requeueAfterMs: pause });
+    // Another backup in front is no news; what is missing is.
+    if (decision.kind === "wait" && !fields.backups) expect(decision.event?.type).toBe("Warning");
   });
 
   it("is not held up by one whose definition is wrong, that has ended, or that a person holds back", () => {
