@@ -9,6 +9,9 @@ export const passLimits = {
   parameters: { lock_timeout: "5000" },
 } as const;
 
+/** How long the server has to tell that a statement was cut at its limit, in milliseconds. */
+const answerMs = 5_000;
+
 /** SQLSTATE classes that the connection survives: the statement was wrong or refused, not the session. */
 function survives(error: unknown): boolean {
   const code = (error as { code?: unknown } | undefined)?.code;
@@ -105,14 +108,24 @@ export class LocalSql {
   }
 }
 
-/** Runs statements in one session of their own; without `unlimited` they keep to what a pass may take. */
+/**
+ * Runs statements in one session of their own; without `unlimited` they keep to what a pass may take, or each to `limitMs`
+ * where it is no pass that waits.
+ */
 export async function withSession<T>(
   context: InstanceContext,
   database: string,
   work: (session: SqlSession) => Promise<T>,
-  options: { signal?: AbortSignal; unlimited?: boolean; parameters?: Readonly<Record<string, string>> } = {},
+  options: {
+    signal?: AbortSignal;
+    unlimited?: boolean;
+    limitMs?: number | undefined;
+    parameters?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<T> {
-  const limits = options.unlimited ? {} : passLimits;
+  const { limitMs } = options;
+  const own = limitMs === undefined ? {} : { statementTimeoutMs: limitMs, queryTimeoutMs: limitMs + answerMs };
+  const limits = options.unlimited ? {} : { ...passLimits, ...own };
   const session = await context.sql.connect(
     {
       host: context.paths.socketDir,

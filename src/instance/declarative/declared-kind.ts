@@ -48,11 +48,12 @@ export interface DeclaredKind {
 /** A missing synchronous standby must not hold up what is declared. */
 const declaredSettings = { synchronous_commit: "local", search_path: "pg_catalog, public, pg_temp" };
 
-/** Runs statements for a declared object. */
+/** Runs statements for a declared object; `limitMs` = what one of them may take where that can be long. */
 export function inDatabase<T>(
   { context, signal }: ApplyDeps,
   database: string,
   work: (session: SqlSession) => Promise<T>,
+  limitMs?: number,
 ): Promise<T> {
-  return withSession(context, database, work, { signal, parameters: declaredSettings });
+  return withSession(context, database, work, { signal, limitMs, parameters: declaredSettings });
 }

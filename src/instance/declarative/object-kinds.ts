@@ -22,14 +22,19 @@ import { type ApplyDeps, type Declared, type DeclaredKind, inDatabase } from "./
 import { findDriftOfDatabase, findMissing } from "./drift.ts";
 import { step } from "./step.ts";
 
+/** What a statement may take that copies or moves a database, or makes an extension, in milliseconds. */
+const copyLimitMs = 600_000;
+/** The same of one that waits for another server to see the end of its open transactions. */
+const remoteLimitMs = 120_000;
+
 const exists = async (session: SqlSession, catalog: string, column: string, name: string): Promise<boolean> =>
   (await session.query(`SELECT 1 FROM pg_catalog.${catalog} WHERE ${column} = $1`, [name])).length > 0;
 
 async function dropDatabase(name: string, deps: ApplyDeps): Promise<void> {
   const sql = `DROP DATABASE IF EXISTS ${quoteIdentifier(name)}`;
-  await inDatabase(deps, "postgres", (session) =>
-    step(`while dropping database ${JSON.stringify(name)}`, () => session.query(sql)),
-  );
+  const drop = (session: SqlSession) =>
+    step(`while dropping database ${JSON.stringify(name)}`, () => session.query(sql));
+  await inDatabase(deps, "postgres", drop, copyLimitMs);
 }
 
 const databases: DeclaredKind = {
@@ -45,21 +50,23 @@ const databases: DeclaredKind = {
       await dropDatabase(spec.name, deps);
       return {};
     }
-    await inDatabase(deps, "postgres", async (session) => {
+    const bringInLine = async (session: SqlSession) => {
       const known = await step(`while detecting the database ${name}`, () =>
         exists(session, "pg_database", "datname", spec.name),
       );
       if (!known) await step(`while creating database ${name}`, () => session.query(createDatabase(spec)));
       else for (const { sql, what } of alterDatabase(spec)) await step(what, () => session.query(sql));
-    });
+    };
+    await inDatabase(deps, "postgres", bringInLine, copyLimitMs);
     const { schemas, extensions, fdws, servers } = spec;
     if (![schemas, extensions, fdws, servers].some((list) => list?.length)) return { status: noContents };
     let connected = false;
     try {
-      const contents = await inDatabase(deps, spec.name, (session) => {
+      const work = (session: SqlSession) => {
         connected = true;
         return applyDatabaseContents(session, spec);
-      });
+      };
+      const contents = await inDatabase(deps, spec.name, work, copyLimitMs);
       return contents.failed
         ? { status: contents.status, failed: "database object reconciliation failed" }
         : { status: contents.status };
@@ -130,7 +137,7 @@ const subscriptions: DeclaredKind = {
     const conninfo = quoteLiteral(relocate(deps.context.settings, buildExternalConninfo(server, overrides)));
     const name = quoteIdentifier(spec.name);
     const publication = quoteIdentifier(spec.publicationName);
-    await inDatabase(deps, spec.dbname, async (session) => {
+    const bringInLine = async (session: SqlSession) => {
       const [known] = await session.query(subscriptionSql, [spec.name]);
       if (!known) {
         const options = sortedParameters(spec.parameters);
@@ -149,16 +156,15 @@ const subscriptions: DeclaredKind = {
       for (const change of statements) {
         await step("while patching subscription", () => session.query(`ALTER SUBSCRIPTION ${name} ${change}`));
       }
-    });
+    };
+    await inDatabase(deps, spec.dbname, bringInLine, remoteLimitMs);
     return {};
   },
   async drop(object, deps) {
     const { spec } = object as Subscription;
-    await inDatabase(deps, spec.dbname, (session) =>
-      step("while dropping subscription", () =>
-        session.query(`DROP SUBSCRIPTION IF EXISTS ${quoteIdentifier(spec.name)}`),
-      ),
-    );
+    const sql = `DROP SUBSCRIPTION IF EXISTS ${quoteIdentifier(spec.name)}`;
+    const drop = (session: SqlSession) => step("while dropping subscription", () => session.query(sql));
+    await inDatabase(deps, spec.dbname, drop, remoteLimitMs);
   },
 };
 

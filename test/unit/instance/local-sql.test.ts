@@ -55,6 +55,12 @@ describe("LocalSql", () => {
     });
     expect(targets[1]).not.toHaveProperty("queryTimeoutMs");
     expect(targets[1]?.parameters).toEqual({});
-    expect(closed()).toBe(2);
+    await withSession(context, "app", (session) => session.query("CREATE DATABASE big"), { limitMs: 600_000 });
+    expect(targets[2]).toMatchObject({
+      statementTimeoutMs: 600_000,
+      queryTimeoutMs: 605_000,
+      parameters: { lock_timeout: "5000" },
+    });
+    expect(closed()).toBe(3);
   });
 });
