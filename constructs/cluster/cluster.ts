@@ -50,9 +50,37 @@ export class Cluster extends CustomResource {
   }
 }
 
+/** Fields that mean the same whether they are empty or not there. Written empty, they differ for ever from what the operator keeps. */
+const optionalWhenEmpty: readonly (keyof ClusterSpec)[] = [
+  "env",
+  "envFrom",
+  "externalClusters",
+  "imagePullSecrets",
+  "plugins",
+  "postgresql",
+  "resources",
+  "tablespaces",
+  "topologySpreadConstraints",
+];
+
+/** An object without those of its fields that are empty lists or objects and among the named ones. */
+function withoutEmpty<T extends object>(object: T, names: readonly string[]): T {
+  const isEmpty = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return Object.fromEntries(
+    Object.entries(object).filter(([name, value]) => !(names.includes(name) && isEmpty(value))),
+  ) as T;
+}
+
 function toSpec(props: ClusterProps): object {
+  const spec = completeSpec(props);
+  const { postgresql } = spec;
+  const whole = postgresql ? { ...spec, postgresql: withoutEmpty(postgresql, Object.keys(postgresql)) } : spec;
+  return withoutEmpty(whole, optionalWhenEmpty);
+}
+
+function completeSpec(props: ClusterProps): object & { postgresql?: object } {
   const base: Partial<ClusterSpec> = props.spec ?? {};
-  return {
+  const spec = {
     ...base,
     // Written even when it is the default: kubectl refuses a Cluster without it before the API server could fill it in.
     instances: props.instances ?? base.instances ?? 1,
@@ -64,6 +92,7 @@ function toSpec(props: ClusterProps): object {
     }),
     ...((props.database !== undefined || props.owner !== undefined) && { bootstrap: toBootstrap(base, props) }),
   };
+  return spec;
 }
 
 function toStorage(storage: ClusterStorage): object {

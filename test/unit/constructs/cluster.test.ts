@@ -61,6 +61,26 @@ describe("Cluster", () => {
     ).toEqual(spec);
   });
 
+  test("leaves out empty lists and objects that mean nothing, and no other", () => {
+    const spec = {
+      postgresql: { pg_hba: [], pg_ident: [], parameters: {} },
+      resources: {},
+      env: [],
+      externalClusters: [],
+      managed: { services: { disabledDefaultServices: [] } },
+      affinity: { nodeAffinity: {} },
+    };
+    expect(synthCluster({ storage: "1Gi", spec })["spec"]).toEqual({
+      instances: 1,
+      storage: { size: "1Gi" },
+      managed: { services: { disabledDefaultServices: [] } },
+      affinity: { nodeAffinity: {} },
+    });
+    const kept = synthCluster({ storage: "1Gi", parameters: { work_mem: "4MB" }, spec })["spec"];
+    expect(kept).toMatchObject({ postgresql: { parameters: { work_mem: "4MB" } } });
+    expect((kept as { postgresql: object }).postgresql).toEqual({ parameters: { work_mem: "4MB" } });
+  });
+
   test("lets short props win over the same fields of the passed spec and keeps the rest of them", () => {
     const object = synthCluster({
       storage: "2Gi",
