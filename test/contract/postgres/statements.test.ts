@@ -43,6 +43,8 @@ const local = [
   "unix_socket_directories",
 ];
 
+const ldapBindPassword = 'a "b" #c, d\\';
+
 let server: PostgresServer;
 let session: SqlRawSession;
 let sha256 = "";
@@ -53,6 +55,15 @@ beforeAll(async () => {
     postgresql: {
       parameters: { "my.awkward": awkward, max_connections: "120" },
       pg_hba: ["host all keeper all scram-sha-256"],
+      ldap: {
+        server: "ldap.example.org",
+        bindSearchAuth: {
+          baseDN: "ou=people, dc=example, dc=org",
+          bindDN: 'cn=a "b", dc=org',
+          bindPassword: { name: "ldap", key: "password" },
+          searchFilter: "(&(uid=$username)(!(gone=#yes)))",
+        },
+      },
     },
   });
   server = await startPostgres({
@@ -64,7 +75,7 @@ beforeAll(async () => {
       sha256 = custom.sha256;
       const main = ensureIncludes(await readFile(join(dataDir, "postgresql.conf"), "utf8"));
       // Superusers of the test come in by name; only the maps of peers and certificates cannot apply here.
-      const hba = `local all postgres trust\n${buildHbaConf({ cluster, major: 15 })}`;
+      const hba = `local all postgres trust\n${buildHbaConf({ cluster, major: 15, ldapBindPassword })}`;
       const files = {
         "postgresql.conf": main.text,
         "custom.conf": custom.text,
@@ -121,6 +132,22 @@ describe("our files", () => {
         }),
       ),
     );
+  });
+});
+
+describe("the line for LDAP", () => {
+  it("is read with every value as it was given", async () => {
+    const [line] = await session.query<{ options: string[] }>(
+      "SELECT options FROM pg_hba_file_rules WHERE auth_method = 'ldap'",
+    );
+    // What PostgreSQL adds is no option of ours.
+    expect(line?.options.filter((option) => !option.startsWith("ldapscope="))).toEqual([
+      "ldapserver=ldap.example.org",
+      "ldapbasedn=ou=people, dc=example, dc=org",
+      'ldapbinddn=cn=a "b", dc=org',
+      `ldapbindpasswd=${ldapBindPassword}`,
+      "ldapsearchfilter=(&(uid=$username)(!(gone=#yes)))",
+    ]);
   });
 });
 
