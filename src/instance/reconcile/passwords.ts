@@ -3,12 +3,15 @@ import { roles } from "../../api/constants.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import type { Secret } from "../../api/generated/kubernetes.ts";
 import { annotations } from "../../api/labels.ts";
+import { resources } from "../../kube/resources.ts";
 import {
   applicationPasswordUser,
+  isDeclaredPassword,
   type PasswordWish,
   passwordVersion,
   planPasswords,
 } from "../../plan/instance/passwords.ts";
+import { isKubeError } from "../../ports/kube-api.ts";
 import { quoteIdentifier, quoteLiteral } from "../../postgres/identifiers.ts";
 import { encodeScramPassword, isEncodedPassword, scramSaltBytes } from "../../postgres/scram.ts";
 import type { InstanceContext } from "../instance-context.ts";
@@ -76,8 +79,23 @@ export class PasswordStep {
   async reconcile(cluster: Cluster, signal: AbortSignal): Promise<void> {
     const wishes = await this.#wishes(cluster, signal);
     for (const wish of planPasswords({ canWrite: true, wishes, applied: this.#applied })) {
-      if (await this.#apply(wish)) this.#applied.set(wish.user, passwordVersion(wish));
+      const isDone = (await this.#isDeclared(cluster, wish, signal)) || (await this.#apply(wish));
+      if (isDone) this.#applied.set(wish.user, passwordVersion(wish));
     }
+  }
+
+  /** Asked only when there is something to apply: the objects of all roles are read for it. */
+  async #isDeclared(cluster: Cluster, { user }: PasswordWish, signal: AbortSignal): Promise<boolean> {
+    if (user === roles.superuser) return false;
+    const { namespace } = this.#context.settings;
+    const declared = await this.#context.kube
+      .list(resources.databaseRoles, { namespace, signal })
+      .catch((error: unknown) => {
+        // An operator that knows no such objects gives no right to them either.
+        if (isKubeError(error, "forbidden") || isKubeError(error, "notFound")) return [];
+        throw error;
+      });
+    return isDeclaredPassword(cluster, user, declared);
   }
 
   async #apply(wish: PasswordWish): Promise<boolean> {

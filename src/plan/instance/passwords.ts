@@ -1,5 +1,7 @@
 import { applicationDatabase } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
+import type { DatabaseRole } from "../../api/generated/databaserole.ts";
+import { roleRefusal } from "./database-role.ts";
 
 /** What a user's password is to become. */
 export type PasswordWish =
@@ -33,4 +35,14 @@ export function applicationPasswordUser(cluster: Cluster): string | undefined {
   const owner = applicationDatabase(cluster)?.owner;
   const role = cluster.spec.managed?.roles?.find(({ name }) => name === owner);
   return role?.passwordSecret || role?.disablePassword ? undefined : owner;
+}
+
+/** The same of a role that is declared by an object of its own: whether that one, once applied, decides the user's password. */
+export function isDeclaredPassword(cluster: Cluster, user: string, declared: readonly DatabaseRole[]): boolean {
+  return declared.some((role) => {
+    const { spec, status, metadata } = role;
+    if (spec.cluster.name !== cluster.metadata.name || spec.name !== user || metadata.deletionTimestamp) return false;
+    if (!spec.passwordSecret && !spec.disablePassword) return false;
+    return status?.applied === true && roleRefusal(role, cluster) === undefined;
+  });
 }

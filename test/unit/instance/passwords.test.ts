@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
+import type { DatabaseRole } from "../../../src/api/generated/databaserole.ts";
 import type { Secret } from "../../../src/api/generated/kubernetes.ts";
 import { secretWish } from "../../../src/instance/reconcile/passwords.ts";
-import { applicationPasswordUser } from "../../../src/plan/instance/passwords.ts";
+import { applicationPasswordUser, isDeclaredPassword } from "../../../src/plan/instance/passwords.ts";
 
 function secret(texts: Record<string, string>): Secret {
   const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, btoa(text)]));
@@ -36,4 +37,38 @@ test.each<[string, NonNullable<NonNullable<Cluster["spec"]["managed"]>["roles"]>
     spec: { instances: 1, bootstrap: { initdb: { database: "shop", owner: "anna" } }, managed: { roles } },
   };
   expect(applicationPasswordUser(cluster)).toBe(expected);
+});
+
+test.each<[string, Partial<DatabaseRole["spec"]>, DatabaseRole["status"], object, boolean]>([
+  ["its own password", { passwordSecret: { name: "anna-pw" } }, { applied: true }, {}, true],
+  ["none", { disablePassword: true }, { applied: true }, {}, true],
+  ["no word on it", { login: true }, { applied: true }, {}, false],
+  ["one that is not applied yet", { passwordSecret: { name: "anna-pw" } }, { applied: false }, {}, false],
+  ["another name", { name: "bob", passwordSecret: { name: "bob" } }, { applied: true }, {}, false],
+  ["another cluster", { cluster: { name: "x" }, passwordSecret: { name: "x" } }, { applied: true }, {}, false],
+  [
+    "no time left",
+    { passwordSecret: { name: "anna-pw" } },
+    { applied: true },
+    { deletionTimestamp: "2026-01-01" },
+    false,
+  ],
+])("of a role that is declared with %s", (_, spec, status, metadata, expected) => {
+  const role = {
+    metadata: { name: "role-anna", ...metadata },
+    spec: { name: "anna", cluster: { name: "db" }, ...spec },
+    status,
+  } as DatabaseRole;
+  const cluster = { metadata: { name: "db" }, spec: { instances: 1 } } as Cluster;
+  expect(isDeclaredPassword(cluster, "anna", [role])).toBe(expected);
+});
+
+test("a role that the Cluster itself manages is not declared by another object", () => {
+  const role = {
+    metadata: { name: "role-anna" },
+    spec: { name: "anna", cluster: { name: "db" }, passwordSecret: { name: "anna-pw" } },
+    status: { applied: true },
+  } as DatabaseRole;
+  const spec = { instances: 1, managed: { roles: [{ name: "anna" }] } };
+  expect(isDeclaredPassword({ metadata: { name: "db" }, spec } as Cluster, "anna", [role])).toBe(false);
 });
