@@ -43,6 +43,13 @@ describe("customResourceDefinitions", () => {
     },
   );
 
+  it.each(customResourceDefinitions.map((crd) => [crd.metadata.name, crd] as const))(
+    "keeps %s small enough for kubectl apply, which notes it whole in an annotation of at most 256 KiB",
+    (_name, crd) => {
+      expect(Buffer.byteLength(JSON.stringify(crd))).toBeLessThan(250_000);
+    },
+  );
+
   it("gives a status subresource to exactly the kinds with a status", () => {
     for (const crd of customResourceDefinitions) {
       const version = crd.spec.versions[0];

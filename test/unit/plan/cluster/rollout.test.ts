@@ -6,7 +6,7 @@ import type { PostgresStatus } from "../../../../src/api/pg-status.ts";
 import { phases } from "../../../../src/api/phases.ts";
 import type { ObservedCluster } from "../../../../src/plan/cluster/observed.ts";
 import { rolloutDelayMs } from "../../../../src/plan/cluster/rollout-slot.ts";
-import { aHealthyCluster, aStatus, now, plan, primaryStatus, stepsOf, withImage, withPods } from "./fixtures.ts";
+import { aHealthyCluster, aPod, aStatus, now, plan, primaryStatus, stepsOf, withImage, withPods } from "./fixtures.ts";
 
 type Statuses = Partial<Record<string, Partial<PostgresStatus>>>;
 
@@ -82,6 +82,39 @@ describe("replicas", () => {
   it("stay when drift checks are switched off", () => {
     const given = rolled(resources, {}, { annotations: { "cnpg.io/reconcilePodSpec": "disabled" } });
     expect(run(given).steps).toEqual([]);
+  });
+
+  it("stay when webhooks of others have added variables, containers and volumes to their pods", () => {
+    const { cluster, observed } = rolled({});
+    const env = ["TZ", "HTTPS_PROXY"].map((name) => ({ name, value: "x" }));
+    const pods = observed.pods.map((pod): Pod => {
+      const { containers = [], volumes = [], initContainers = [] } = pod.spec ?? {};
+      const spec = {
+        ...pod.spec,
+        containers: [
+          { name: "proxy", image: "mesh:1", env },
+          ...containers.map((it) => ({ ...it, env: [...(it.env ?? []), ...env] })),
+        ],
+        initContainers: [...initContainers, { name: "mesh-init", image: "mesh:1" }],
+        volumes: [...volumes, { name: "mesh", emptyDir: {} }],
+      };
+      return { ...pod, spec };
+    });
+    expect(run({ cluster, observed: withPods(observed, pods) }).steps).toEqual([]);
+  });
+
+  it("go once for a new affinity, and stay when it is back in their pods", () => {
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] }],
+      },
+    };
+    const given = rolled({ affinity: { nodeAffinity } });
+    const outcome = run(given);
+    expect(outcome.steps).toContain("deletePod c-3");
+    expect(outcome.reason).toContain("original and target PodSpec differ in affinity");
+    const pods = [1, 2, 3].map((serial) => aPod(given.cluster, serial));
+    expect(run({ ...given, observed: withPods(given.observed, pods) }).steps).toEqual([]);
   });
 
   it("stay while an instance does not answer", () => {
