@@ -262,6 +262,12 @@ describe("volumes", () => {
     expect(stepsWith(keep, { storage: { size: "1024Mi" } })).toEqual([]);
     expect(stepsWith(keep, { storage: { size: "512Mi" } })).toEqual([]);
     expect(stepsWith(keep, { storage: { size: "2Gi", resizeInUseVolumes: false } })).toEqual([]);
+    const template = (storage: string) => ({ pvcTemplate: { resources: { requests: { storage } } } });
+    expect(stepsWith(keep, { storage: template("2Gi") })).toEqual(
+      [1, 2, 3].map((it) => `patchPersistentVolumeClaim c-${it}`),
+    );
+    expect(stepsWith(keep, { storage: template("1024Mi") })).toEqual([]);
+    expect(stepsWith(keep, { storage: template("512Mi") })).toEqual([]);
   });
 
   describe("follow the attributes class of their own template", () => {

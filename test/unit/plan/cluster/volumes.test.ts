@@ -15,15 +15,24 @@ function changed(volume: PersistentVolumeClaim, change: (it: PersistentVolumeCla
 }
 
 const [data, wal] = volumesOf(cluster, 1) as [PersistentVolumeClaim, PersistentVolumeClaim];
-const resizing = changed(data, (it) => {
-  it.status = { phase: "Bound", conditions: [{ type: "Resizing", status: "True" }] };
-});
+const withCondition = (type: string, status = "True") =>
+  changed(data, (it) => {
+    it.status = { phase: "Bound", conditions: [{ type, status }] };
+  });
+const resizing = withCondition("Resizing");
+const waiting = withCondition("FileSystemResizePending");
 
 describe("the class of a data volume", () => {
   it.each<[string, VolumeClass, Parameters<typeof classify>]>([
     ["used by a pod", "healthy", [[data, wal], { pod: true }]],
     ["used by a pod and growing", "resizing", [[resizing, wal], { pod: true }]],
     ["growing without a pod", "dangling", [[resizing, wal], {}]],
+    ["growing without a pod, with a finished Job", "dangling", [[resizing, wal], { job: "complete" }]],
+    // Its file system grows only once a pod mounts it.
+    ["that waits for a pod to grow", "dangling", [[waiting, wal], {}]],
+    ["that waits for its pod to grow", "healthy", [[waiting, wal], { pod: true }]],
+    ["that has grown", "healthy", [[withCondition("Resizing", "False"), wal], { pod: true }]],
+    ["growing without its WAL volume", "unusable", [[resizing], {}]],
     ["used by a running Job", "initializing", [[data, wal], { job: "running" }]],
     ["used by a finished Job", "dangling", [[data, wal], { job: "complete" }]],
     ["used by nothing", "dangling", [[data, wal], {}]],

@@ -6,6 +6,7 @@ import { aCluster, type ClusterParts, type Spec, updateRefusals } from "./a-clus
 const of = (spec: Spec, status?: ClusterParts["status"]): ClusterParts => ({ spec, ...(status ? { status } : {}) });
 const runs = (majorVersion: number) => ({ pgDataImageInfo: { image: `pg:${majorVersion}`, majorVersion } });
 const tablespace = (name: string, size = "2Gi") => ({ name, storage: { size } });
+const template = (size: string) => ({ pvcTemplate: { resources: { requests: { storage: size } } } });
 const slots = (section: object): Spec => ({ replicationSlots: section });
 
 const rows: [rule: string, previous: ClusterParts, next: ClusterParts, refusals: string[]][] = [
@@ -66,6 +67,29 @@ const rows: [rule: string, previous: ClusterParts, next: ClusterParts, refusals:
       'spec.storage: Invalid value: "1Gi": can\'t shrink existing storage from 2Gi to 1Gi',
       'spec.walStorage: Invalid value: "1Gi": can\'t shrink existing storage from 2Gi to 1Gi',
       'spec.tablespaces[0]: Invalid value: "1Gi": can\'t shrink existing storage from 2Gi to 1Gi',
+    ],
+  ],
+  [
+    "growth in the template of a volume, also beside or instead of a size",
+    of({
+      storage: template("1Gi"),
+      walStorage: template("1Gi"),
+      tablespaces: [{ name: "a", storage: { size: "2Gi" } }],
+    }),
+    of({
+      storage: template("2Gi"),
+      walStorage: { size: "2Gi" },
+      tablespaces: [{ name: "a", storage: template("2048Mi") }],
+    }),
+    [],
+  ],
+  [
+    "shrinking in the template of a volume, also instead of a size",
+    of({ storage: template("2Gi"), walStorage: { size: "2Gi" } }),
+    of({ storage: template("1Gi"), walStorage: template("1Gi") }),
+    [
+      'spec.storage: Invalid value: "1Gi": can\'t shrink existing storage from 2Gi to 1Gi',
+      'spec.walStorage: Invalid value: "1Gi": can\'t shrink existing storage from 2Gi to 1Gi',
     ],
   ],
   [
