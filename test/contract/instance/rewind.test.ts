@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
@@ -119,6 +119,7 @@ afterAll(async () => {
 });
 
 test("a folder whose rewind was cut off is no server's, and is rewound from the beginning", async () => {
+  const autoConf = join(one.pgData, "postgresql.auto.conf");
   await failOver(one, two, "lost");
   setMode(one, "cut");
   keep(one);
@@ -137,6 +138,9 @@ test("a folder whose rewind was cut off is no server's, and is rewound from the 
   );
   expect(one.postgresProcesses()).toEqual([]);
   setMode(one, "bare");
+  // Nothing in the folder tells pg_rewind how to get WAL, and one of the files that it copies over may not be written.
+  writeFileSync(join(one.pgData, "override.conf"), "");
+  chmodSync(autoConf, 0o400);
   await lab.patchStatus({ targetPrimary: "lab-2" });
   await two.ready(60_000);
   await follows(two);
@@ -145,6 +149,7 @@ test("a folder whose rewind was cut off is no server's, and is rewound from the 
   // The database whose map the cut-off rewind had taken.
   expect(one.psql("SELECT count(*) > 0 FROM pg_class", "app")).toBe("t");
   expect(existsSync(record(one))).toBe(false);
+  await until("settings are protected again", async () => (statSync(autoConf).mode & 0o777) === 0o400);
   // What was gone from pg_wal came from the archive.
   expect(readFileSync(join(one.scratch, "shim", "taken"), "utf8")).toMatch(/^0000000100000000/);
   expect(one.output.split("\n").filter((line) => line.includes("This instance is cloned anew"))).toEqual([]);
