@@ -23,14 +23,14 @@ export function judgeArchiving(facts: ArchiverFacts): ArchivingVerdict {
 }
 
 /**
- * Whether everything up to a segment is archived, as far as the archiver tells: it goes through the segments in order. History and
- * label files among them say nothing, and neither does another timeline's segment that lies before.
+ * Whether everything up to a segment is archived, as far as the archiver tells: it goes through the segments in order, and comes to
+ * the label of a backup after the segment where that began. Histories say nothing, and neither does what lies before on another timeline.
  */
 export function isArchivedUpTo(lastArchivedWal: string, needed: string): boolean {
   const [last, wanted] = [parseWalSegment(lastArchivedWal.slice(0, 24)), parseWalSegment(needed)];
   if (!last || !wanted) return false;
-  // A label file is archived before its own segment's successor, but not necessarily after its segment.
-  const isWhole = lastArchivedWal.length === 24;
+  // A backup that ends on a primary closes its segment before it leaves its label there, and the archiver goes by names.
+  const isWhole = lastArchivedWal.length === 24 || lastArchivedWal.endsWith(".backup");
   const order = compareLsn(position(last), position(wanted));
   return last.timeline >= wanted.timeline && (order === 1 || (order === 0 && isWhole));
 }

@@ -273,6 +273,24 @@ test("a plugin's backup is complete only when its last segment is archived", asy
   expect(required).toEqual([endWal]);
 });
 
+test("a plugin's backup of a quiet primary is complete once its label is archived: its last segment was before", async () => {
+  const text = one.psql("SELECT pg_backup_start('b2', true); SELECT pg_walfile_name(lsn) FROM pg_backup_stop(false)");
+  endWal = text.split("\n").at(-1) ?? "";
+  await until("the label is archived", async () =>
+    one.psql("SELECT last_archived_wal FROM pg_stat_archiver").startsWith(`${endWal}.`),
+  );
+  await lab.apply({
+    apiVersion: "postgresql.cnpg.io/v1",
+    kind: "Backup",
+    metadata: { name: "b2" },
+    spec: { cluster: { name: "lab" }, method: "plugin", pluginConfiguration: { name } },
+  });
+  expect(await one.runCommand(["backup", "b2"])).toBe(0);
+  const phase = () => lab.plane.kubectl(["get", "backup", "b2", "-n", "default", "-o", "jsonpath={.status.phase}"]);
+  await until("completed", async () => (await phase()) === "completed");
+  expect(one.psql("SELECT last_archived_wal FROM pg_stat_archiver")).toMatch(/\.backup$/);
+});
+
 test("the plugin's settings are in the configuration, its metrics among the others", async () => {
   const setting = await until("the setting", async () => one.psql("SHOW example.setting"));
   expect(setting).toBe("from the plugin");

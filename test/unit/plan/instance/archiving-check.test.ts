@@ -21,7 +21,8 @@ test.each<[string, string, boolean]>([
   ["of a later timeline", "000000030000000200000000", true],
   ["of an earlier timeline", "000000010000000200000000", false],
   ["a history file", "00000003.history", false],
-  ["a label in the needed segment", `${needed}.00000028.backup`, false],
+  ["the label of a backup that began in it", `${needed}.00000028.backup`, true],
+  ["the label of one that began before", "0000000200000001000000FE.00000028.backup", false],
   ["a label in a later segment", "000000020000000200000000.00000028.backup", true],
   ["the partial one", `${needed}.partial`, false],
 ])("archived up to the needed one: %s", (_name, last, expected) => {
