@@ -66,7 +66,12 @@ async function create(
     record(options, scheduled, { type: "Normal", reason: "BackupCreation", message: `Created backup ${name}` });
     return true;
   } catch (error) {
-    if (!isKubeError(error, "alreadyExists")) throw error;
+    if (!isKubeError(error, "alreadyExists")) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const message = `Backup ${name} could not be created: ${reason}`;
+      record(options, scheduled, { type: "Warning", reason: "BackupCreation", message });
+      throw error;
+    }
     const live = await api.get(resources.backups, { namespace, name }, { signal });
     stores.backups.observeWrite(live);
     if (isChildOf(live, scheduled)) return true;
