@@ -52,6 +52,12 @@ beforeAll(async () => {
     "SELECT lo_from_bytea(4711, 'large')",
     "ALTER LARGE OBJECT 4711 OWNER TO alice",
     "CREATE SCHEMA hidden",
+    "CREATE EXTENSION citext",
+    "CREATE SCHEMA code AUTHORIZATION alice",
+    "CREATE TABLE code.stamped (name citext, note text)",
+    "ALTER TABLE code.stamped OWNER TO alice",
+    "CREATE FUNCTION code.stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.note := 'fired'; RETURN NEW; END $$",
+    "CREATE TRIGGER stamp BEFORE INSERT ON code.stamped FOR EACH ROW EXECUTE FUNCTION code.stamp()",
   );
   lab = await Lab.start({
     spec: {
@@ -150,6 +156,8 @@ test("imports one database by a user who gets into no other, and gives it to its
   expect(instance.psql("SELECT n FROM after_import", "app")).toBe("100");
   expect(instance.psql("SELECT tableowner FROM pg_tables WHERE schemaname = 's'", "app")).toBe("app");
   expect(instance.psql("SELECT convert_from(lo_get(4711), 'UTF8')", "app")).toBe("large");
+  const stamped = "WITH row AS (INSERT INTO code.stamped VALUES ('A') RETURNING *) SELECT note, name = 'a' FROM row";
+  expect(instance.psql(stamped, "app")).toBe("fired|t");
   expect(instance.psql("SELECT rolsuper FROM pg_roles WHERE rolname = 'app'")).toBe("f");
   expect(instance.psql("SHOW fsync")).toBe("on");
   await retire(instance);
