@@ -1,5 +1,5 @@
 // A definition that came past the webhooks, while no operator is there to put it right: on a real server and a real API server.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../../src/api/generated/cluster.ts";
@@ -91,3 +91,29 @@ test("a setting that nobody may choose reaches neither the files nor PostgreSQL,
   await one.ready(90_000);
   expect(one.psql("SHOW work_mem")).toBe("9MB");
 }, 120_000);
+
+test("after a start that failed once a fence was lifted, fences are followed as before", async () => {
+  one.signal("SIGTERM");
+  await one.exit;
+  one.keep();
+  await one.ready(60_000);
+  const file = join(one.pgData, "postgresql.conf");
+  const good = readFileSync(file, "utf8");
+  const down = () => until("down", async () => one.postgresProcesses().length === 0, 60_000);
+  await fence('["lab-1"]');
+  await down();
+  writeFileSync(file, `${good}\nno_such_setting = on\n`);
+  const start = one.output.length;
+  await fence(null);
+  await until("the start failed", async () => one.output.indexOf("no_such_setting", start) > 0, 60_000);
+  await fence('["lab-1"]');
+  await until("fenced while it is broken", async () => (await one.status()).mightBeUnavailable === true, 60_000);
+  writeFileSync(file, good);
+  await fence(null);
+  await one.ready(60_000);
+  await fence('["lab-1"]');
+  await down();
+  await fence(null);
+  await one.ready(60_000);
+  expect(one.psql("SHOW work_mem")).toBe("9MB");
+}, 240_000);
