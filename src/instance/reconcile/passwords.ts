@@ -95,7 +95,9 @@ export class PasswordStep {
         if (isKubeError(error, "forbidden") || isKubeError(error, "notFound")) return [];
         throw error;
       });
-    return isDeclaredPassword(cluster, user, declared);
+    if (!isDeclaredPassword(cluster, user, declared)) return false;
+    this.#context.logger.info("The password of a role is left to the object that declares it", { user });
+    return true;
   }
 
   async #apply(wish: PasswordWish): Promise<boolean> {

@@ -202,6 +202,28 @@ test("a DatabaseRole is made, follows its password Secret, yields to the cluster
   );
 });
 
+test("the application's owner, once an object declares it with a password, keeps that one", async () => {
+  const secret = (name: string, password: string) => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name },
+    type: "kubernetes.io/basic-auth",
+    stringData: { username: "app", password },
+  });
+  const stored = () => one.psql("SELECT rolpassword FROM pg_authid WHERE rolname = 'app'");
+  const first = stored();
+  await lab.apply(secret("owner-password", "declared"));
+  const spec = { name: "app", login: true, passwordSecret: { name: "owner-password" } };
+  await lab.apply(object("DatabaseRole", "owner", spec));
+  await until("applied", async () => (await declared("databaseroles", "owner")).applied === true, limitMs);
+  const kept = stored();
+  expect(kept).not.toBe(first);
+  await lab.apply(secret("lab-app", "another"));
+  await lab.patchStatus({ secretsResourceVersion: { applicationSecretVersion: "seen" } });
+  await until("left alone", async () => one.output.includes("left to the object that declares it"), limitMs);
+  expect(stored()).toBe(kept);
+});
+
 test("what was changed or dropped by hand is seen within a minute and made again", async () => {
   await lab.apply(
     object("Database", "watched", {
