@@ -4,7 +4,7 @@ import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
 import { resources } from "../../kube/resources.ts";
-import type { InTreeArchive } from "../../plan/instance/wal-sources.ts";
+import { describeEndpoint, type InTreeArchive } from "../../plan/instance/wal-sources.ts";
 import { isKubeError } from "../../ports/kube-api.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { createPodPlugins, type PodPlugins } from "../plugins/pod-plugins.ts";
@@ -72,6 +72,7 @@ function archiveOfBackup(cluster: Cluster, { metadata, status = {} }: Backup): I
     ...(s3Credentials ? { s3Credentials } : {}),
     ...(azureCredentials ? { azureCredentials } : {}),
     ...(googleCredentials ? { googleCredentials } : {}),
+    ...describeEndpoint(cluster, endpointURL),
   };
   return { configuration, serverName: serverName ?? "", field };
 }

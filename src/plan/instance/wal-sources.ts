@@ -76,6 +76,19 @@ function archiveOf(external: ExternalCluster | undefined): InTreeArchive | undef
   };
 }
 
+/**
+ * What the Cluster says of how to speak to an endpoint, for an archive there that somebody else describes: a Backup keeps where
+ * its archive is, and not the additional arguments that may be needed to reach it.
+ */
+export function describeEndpoint(cluster: Cluster, endpointURL: string | undefined): Pick<InTreeStore, "wal" | "data"> {
+  const stores = [
+    cluster.spec.backup?.barmanObjectStore,
+    ...(cluster.spec.externalClusters ?? []).map((it) => it.barmanObjectStore),
+  ];
+  const alike = stores.find((it) => it !== undefined && (it.endpointURL ?? "") === (endpointURL ?? ""));
+  return { ...(alike?.wal ? { wal: alike.wal } : {}), ...(alike?.data ? { data: alike.data } : {}) };
+}
+
 /** Why a replica cluster must not archive: its WAL would mix with that of the cluster it follows. Null when nothing is amiss. */
 export function checkReplicaArchive(cluster: Cluster): string | null {
   const name = cluster.spec.replica?.source;

@@ -4,6 +4,7 @@ import {
   checkReplicaArchive,
   chooseArchiver,
   chooseInTreeSource,
+  describeEndpoint,
   restorePlugins,
 } from "../../../../src/plan/instance/wal-sources.ts";
 
@@ -161,4 +162,21 @@ describe("in-tree source", () => {
       streamingAvailable: false,
     });
   });
+});
+
+test("an archive that a Backup describes is spoken to as the Cluster speaks to the same endpoint", () => {
+  const wal = { archiveAdditionalCommandArgs: ["--addressing-style=virtual"] };
+  const data = { additionalCommandArgs: ["--read-timeout=60"] };
+  const far = { ...store, endpointURL: "https://far", wal, data };
+  const own = cluster({ backup: { barmanObjectStore: far } });
+  expect(describeEndpoint(own, "https://far")).toEqual({ wal, data });
+  expect(describeEndpoint(own, "https://near")).toEqual({});
+  expect(describeEndpoint(own, undefined)).toEqual({});
+  const other = cluster({
+    backup: { barmanObjectStore: store },
+    externalClusters: [{ name: "plain" }, { name: "far", barmanObjectStore: far }],
+  });
+  expect(describeEndpoint(other, "https://far")).toEqual({ wal, data });
+  expect(describeEndpoint(other, "")).toEqual({});
+  expect(describeEndpoint(cluster({}), "https://far")).toEqual({});
 });
