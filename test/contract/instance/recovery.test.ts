@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { chownSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -44,8 +44,17 @@ beforeAll(async () => {
   await source.sql("SELECT pg_create_restore_point('after-four')");
   for (const id of [5, 6]) await insert(id);
   // Told in the log, and by nothing in the backup: what replays it needs as many.
-  await source.sql("ALTER SYSTEM SET max_connections = 150");
+  await source.sql("ALTER SYSTEM SET max_connections = 150", "ALTER SYSTEM SET restore_command = 'false'");
+  // As after a failover: the source goes on with a timeline that its backup does not know.
+  const { dataDir, user } = source.server;
+  writeFileSync(join(dataDir, "recovery.signal"), "");
+  chownSync(join(dataDir, "recovery.signal"), user.uid, user.gid);
   await source.server.restart();
+  await until("promoted", async () => {
+    const [row] = await source.sql("SELECT pg_is_in_recovery() AS recovers");
+    return row?.["recovers"] === false;
+  });
+  await insert(7);
   await source.flush();
   const { accessKey, secretKey } = source.s3;
   network = await startFaultyS3(source.s3.port);
@@ -116,7 +125,7 @@ test.each(targets)("recovers exactly to %s", async (name, target, expected) => {
   const instance = await lab.instance(`lab-${10 + targets.findIndex(([it]) => it === name)}`);
   expect(await recover(instance, target()), instance.output.slice(-4000)).toBe(0);
   expect(query(instance, ids)).toBe(expected);
-  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+3\n/);
 });
 
 const higherLimits = "Recovery needs higher limits and goes on with them";
@@ -129,7 +138,7 @@ test("without a target takes all there is; the instance then serves its applicat
   lab.route(instance);
   instance.run();
   await instance.ready();
-  expect(instance.psql(ids)).toBe("1,2,3,4,5,6");
+  expect(instance.psql(ids)).toBe("1,2,3,4,5,6,7");
   expect(instance.psql("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'app'")).toBe("app");
   expect(instance.psql("SHOW ssl")).toBe("on");
   expect(instance.psql("SHOW restore_command")).toContain("wal-restore");
@@ -153,7 +162,7 @@ test("an archive that is not empty is recovered into only when the user says so;
   await lab.patchCluster({ metadata: { annotations: { "cnpg.io/skipEmptyWalArchiveCheck": "enabled" } } });
   expect(await recover(instance, null), instance.output.slice(-4000)).toBe(0);
   expect(instance.output).not.toContain(higherLimits);
-  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6,7");
   await lab.patchCluster({
     metadata: { annotations: { "cnpg.io/skipEmptyWalArchiveCheck": null } },
     spec: {
@@ -183,7 +192,7 @@ test("an attempt that is killed at any point is in no way of the next one", asyn
     await job.kill();
   }
   expect(await recover(instance, null), instance.output.slice(-4000)).toBe(0);
-  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6,7");
 });
 
 test("a network that is cut in mid-recovery is waited for: the base is read on, and recovery does not end early", async () => {
@@ -211,8 +220,8 @@ test("a network that is cut in mid-recovery is waited for: the base is read on, 
   refused = -1;
   expect(await job.exit, instance.output.slice(-4000)).toBe(0);
   network.fault = () => "pass";
-  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
-  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6,7");
+  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+3\n/);
 }, 240_000);
 
 /** What a snapshot of a volume is to its new owner. */
@@ -240,9 +249,9 @@ test("a snapshot that was taken while the server ran recovers by its label and t
   await source.flush();
   const { exit } = instance.job("snapshot-recovery", [`--backuplabel=${label}`]);
   expect(await exit, instance.output.slice(-4000)).toBe(0);
-  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6,7");
   expect(query(instance, "SELECT ids FROM after_snapshot")).toBe("4711");
-  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+2\n/);
+  expect(instance.control()).toMatch(/Latest checkpoint's TimeLineID:\s+3\n/);
   expect(existsSync(join(instance.pgData, "postmaster.pid"))).toBe(false);
 
   // The same for a Job whose pod is killed, wherever that finds it, and which the kubelet starts again.
@@ -255,7 +264,7 @@ test("a snapshot that was taken while the server ran recovers by its label and t
   }
   const last = killed.job("snapshot-recovery", [`--backuplabel=${label}`]);
   expect(await last.exit, killed.output.slice(-4000)).toBe(0);
-  expect(query(killed, ids)).toBe("1,2,3,4,5,6");
+  expect(query(killed, ids)).toBe("1,2,3,4,5,6,7");
   expect(query(killed, "SELECT ids FROM after_snapshot")).toBe("4711");
   expect(killed.control()).toContain("shut down");
 }, 240_000);
@@ -298,5 +307,5 @@ test("recovers from a Backup object alone", async () => {
   expect(await recover({ phase: "completed", ...place }, unfit)).toBe(1);
   expect(unfit.output).toContain("status of Backup kept has no backupId: it is no completed backup of an object store");
   expect(await recover({ backupId }, instance), instance.output.slice(-4000)).toBe(0);
-  expect(query(instance, ids)).toBe("1,2,3,4,5,6");
+  expect(query(instance, ids)).toBe("1,2,3,4,5,6,7");
 }, 240_000);
