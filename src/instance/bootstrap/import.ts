@@ -1,5 +1,6 @@
 // Filling a new cluster from databases of a server that runs elsewhere (reference: declarative objects §5).
 import type { Cluster } from "../../api/generated/cluster.ts";
+import { dumpedExtensions } from "../../postgres/dump-contents.ts";
 import { quoteIdentifier } from "../../postgres/identifiers.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import { importRoles } from "./import-roles.ts";
@@ -65,7 +66,7 @@ class DatabaseImport {
       throw new Error("a microservice import needs one database in import.databases, and database and owner in initdb");
     }
     await this.#dump(name);
-    await this.#execute(database, await this.#dropExtensions(database));
+    await this.#execute(database, await this.#dropExtensions(database, await this.#listExtensions(name)));
     const user = quoteIdentifier(owner);
     await this.#execute("postgres", [`ALTER USER ${user} SUPERUSER`]);
     for (const section of importedSections(this.#options)) {
@@ -132,12 +133,28 @@ class DatabaseImport {
     return this.#context.files.remove(this.#dumps, { recursive: true });
   }
 
-  /** Statements that drop what template1 had, so that the dump brings its own. */
-  async #dropExtensions(database: string): Promise<string[]> {
+  /** What a dump brings; other extensions that template1 had stay, as does PostgreSQL's own. */
+  async #listExtensions(database: string): Promise<string[]> {
+    const lines: string[] = [];
+    const { code, signal } = await this.#context.processes.run(
+      "pg_restore",
+      ["-l", `${this.#dumps}/${database}.dump`],
+      {
+        env: { ...this.#context.settings.environment },
+        onLine: (_pipe, line) => lines.push(line),
+      },
+    );
+    if (code !== 0) throw new Error(`pg_restore -l failed (${code ?? signal}): ${lines.slice(-5).join(" | ")}`);
+    return dumpedExtensions(lines);
+  }
+
+  /** Statements that drop those of the extensions that template1 had, so that the dump can bring its own. */
+  async #dropExtensions(database: string, dumped: readonly string[]): Promise<string[]> {
     const session = await connectLocally(this.#context, database);
     try {
       const rows = await session.query("SELECT extname FROM pg_extension WHERE oid >= 16384");
-      return rows.map((row) => `DROP EXTENSION IF EXISTS ${quoteIdentifier(String(row["extname"]))} CASCADE`);
+      const names = rows.map((row) => String(row["extname"])).filter((name) => dumped.includes(name));
+      return names.map((name) => `DROP EXTENSION IF EXISTS ${quoteIdentifier(name)} CASCADE`);
     } finally {
       await session.close();
     }
