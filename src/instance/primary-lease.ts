@@ -6,6 +6,7 @@ import {
   type LeaseDecision,
   type LeaseRecord,
   type LeaseTimings,
+  type Primaries,
   planLease,
 } from "../plan/instance/lease.ts";
 import type { PromiseAnswer, PromiseRequest } from "../plan/instance/promise.ts";
@@ -14,7 +15,7 @@ import type { RightNote } from "../plan/instance/right-note.ts";
 import type { PromiseRound, RightState, RightTimings, WriteRight } from "../plan/instance/right-to-write.ts";
 import { isKubeError } from "../ports/kube-api.ts";
 import { Alarm } from "./lease/alarm.ts";
-import { Candidacy, type LeaseHolder } from "./lease/candidacy.ts";
+import { Candidacy, type LeaseHolder, primariesOf } from "./lease/candidacy.ts";
 import { giveBack } from "./lease/give-back.ts";
 import { LeaseCopy } from "./lease/lease-copy.ts";
 import { readRecord, renewedLease } from "./lease/lease-object.ts";
@@ -48,6 +49,8 @@ export class PrimaryLease {
   /** Grows with each release, so that a write that was under way does not bring the lease back. */
   #epoch = 0;
   #lastRefusal = "";
+  /** What the Cluster said when it was decided that the Lease is wanted. */
+  #wish: Primaries | undefined;
   #engaged = false;
   readonly #copy: LeaseCopy;
   readonly #right: OwnRight;
@@ -178,8 +181,15 @@ export class PrimaryLease {
     }
   }
 
-  /** Waits until the lease is held; its timings are fixed from the first call on. Without success it is not wanted any more. */
-  async acquire(signal: AbortSignal): Promise<AcquireResult> {
+  /**
+   * Waits until the lease is held; its timings are fixed from the first call on. Without success it is not wanted any more. `wish`:
+   * what the role was decided from, so that it is refused when the Cluster says something else by then.
+   */
+  async acquire(
+    signal: AbortSignal,
+    wish: Primaries = primariesOf(this.#options.state.cluster),
+  ): Promise<AcquireResult> {
+    this.#wish = wish;
     const result = await this.#acquire(signal);
     // A lapsed lease goes on being renewed: only another holder ends that.
     if (result.kind !== "held" && !this.#held) this.#wanted = false;
@@ -310,13 +320,7 @@ export class PrimaryLease {
         // Whether a lease without history may be claimed is told by the Cluster, which an adopted primary may not know yet.
         if (decision.kind === "claim" && !(this.#options.state.cluster && (this.#wanted || this.#held)))
           return idlePollMs;
-        if (
-          this.#candidacy.restsOnCluster(record, this.#hasRight) &&
-          !(await this.#candidacy.mayClaimNew(record, signal))
-        ) {
-          this.#copy.forget();
-          return failurePauseMs;
-        }
+        if (decision.kind === "claim" && !(await this.#mayClaim(record, signal))) return failurePauseMs;
         await this.#write(decision, record, signal);
         return this.timings.retryPeriodMs;
       case "wait":
@@ -345,6 +349,18 @@ export class PrimaryLease {
         throw new Error(`unknown decision ${JSON.stringify(never)}`);
       }
     }
+  }
+
+  /** Whose right has not ended was the last primary, whatever a Cluster says. */
+  async #mayClaim(record: LeaseRecord, signal: AbortSignal): Promise<boolean> {
+    if (this.#hasRight) return true;
+    const wish = this.#wish ?? primariesOf(this.#options.state.cluster);
+    const obstacle = await this.#candidacy.obstacle(record, wish, signal);
+    if (obstacle === undefined) return true;
+    this.#copy.forget();
+    this.#lastRefusal = obstacle;
+    this.#alarm.changed();
+    return false;
   }
 
   async #write(
@@ -400,6 +416,7 @@ export class PrimaryLease {
     if (duty) {
       // Once it is held, it is given back with the successor on the list, or with another list.
       if (duty === "relist") this.#relisting = true;
+      this.#wish = primariesOf(this.#options.state.cluster);
       this.#wanted = true;
       this.#alarm.wake();
     } else if (this.#wanted) {

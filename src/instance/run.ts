@@ -114,6 +114,7 @@ export async function runInstance(
       await kept;
     },
     onEngaged: (isEngaged) => volumes.stake("right", isEngaged),
+    onCluster: (cluster) => watch.observeWrite(cluster),
     tell: (voters, notice) => tellRelease(context, voters, notice),
   });
   const memory = new RightMemory({

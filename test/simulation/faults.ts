@@ -112,6 +112,19 @@ function crashRuntime({ world }: FaultTargets, who: Manager, afterMs: number): v
   });
 }
 
+/** The next new voter is listed, and the holder never hears that it is; then the voter is to be primary. */
+function loseNewVoter(on: FaultTargets, until: number, also: (holder: Manager | undefined) => unknown): void {
+  const { world, api } = on;
+  world.note(() => "the next new voter is listed without the holder being told");
+  api.onNewVoter = (holder, voter) => {
+    api.onNewVoter = undefined;
+    if (world.now >= until) return;
+    cutFor(world, until, holder, ["api", "op"], "the answer is lost");
+    also(on.managers.find(({ name }) => name === holder));
+    world.after(world.between(12_000, 20_000), () => switchOver(on, voter));
+  };
+}
+
 const faults: readonly Fault[] = [
   endUnheard,
   (on) => {
@@ -213,18 +226,10 @@ const faults: readonly Fault[] = [
       cutFor(world, until, primary, ["api", "op"], "out of touch");
     });
   },
-  (on, until) => {
-    const { world, api } = on;
-    world.note(() => "the next new voter is listed without the holder being told");
-    api.onNewVoter = (holder, voter) => {
-      api.onNewVoter = undefined;
-      if (world.now >= until) return;
-      cutFor(world, until, holder, ["api", "op"], "the answer is lost");
-      const manager = on.managers.find(({ name }) => name === holder);
-      if (manager && world.chance(0.5)) crashRuntime(on, manager, world.between(200, 4_000));
-      world.after(world.between(12_000, 20_000), () => switchOver(on, voter));
-    };
-  },
+  (on, until) =>
+    loseNewVoter(on, until, (holder) => {
+      if (holder && on.world.chance(0.5)) crashRuntime(on, holder, on.world.between(200, 4_000));
+    }),
   (on, until) => {
     if (on.freezes) freeze(on, until);
   },
@@ -284,6 +289,33 @@ const laterFaults: readonly Fault[] = [
     world.count("somebody reads what is old");
     api.holdCopyOf(who.name, Math.min(until, world.now + world.between(5_000, 25_000)));
     world.after(world.between(0, 4_000), () => switchOver(on, world.pick(names(on))));
+  },
+  // A runtime that found a primary which is alone lists its first voter.
+  (on, until) => {
+    const { world, api } = on;
+    const alone = on.managers.find((it) => it.postgres.writable);
+    if (!alone || api.cluster.active.some((name) => name !== alone.name)) return;
+    const watch = () => {
+      if (world.now >= until) return;
+      if (api.cluster.active.every((name) => name === alone.name)) return world.after(100, watch);
+      crashRuntime(on, alone, 0);
+      loseNewVoter(on, until, (holder) => holder && cutFor(world, until, holder.name, names(on), "and no peers"));
+    };
+    watch();
+  },
+  // The old copy counts too when the Lease is free: the successor ended in order.
+  (on, until) => {
+    const { world, api } = on;
+    const former = on.managers.find((it) => it.postgres.writable);
+    if (!former?.up || on.managers.length === 1 || world.now + 12_000 > until) return;
+    world.count("somebody reads what is old");
+    api.holdCopyOf(former.name, until);
+    switchOver(on, world.pick(names(on).filter((name) => name !== former.name)));
+    former.terminate("fast", "FAULT a signal, and it sees what was before the switchover");
+    world.after(world.between(5_000, 12_000), () => {
+      const successor = on.managers.find((it) => it.postgres.writable && it !== former);
+      if (successor?.up) successor.terminate("fast", "FAULT a signal");
+    });
   },
   // A former primary comes back and knows nothing of its successor, and the Lease that would tell is not there any more.
   (on, until) => {

@@ -278,8 +278,8 @@ export class Holder {
     switch (decision.kind) {
       case "claim":
         if (!(cluster && (this.#wanted || this.#held))) return;
-        if (lease.transitions > 0 || this.#hasRight) this.#write(lease, true, decision.reason);
-        else this.#claimNew(lease, decision.reason);
+        if (this.#hasRight) this.#write(lease, true, decision.reason);
+        else this.#claim(lease, decision.reason);
         return;
       case "renew":
         this.#write(lease, false, "");
@@ -300,15 +300,23 @@ export class Holder {
     }
   }
 
-  #claimNew(lease: SimLease, reason: string): void {
+  /** What was wished for by an old copy of the Cluster is not taken. */
+  #claim(lease: SimLease, reason: string): void {
+    const manager = this.#manager;
     this.#busy = true;
-    this.#manager.ask<SimCluster>(
+    manager.ask<SimCluster>(
       1_500,
-      () => ({ kind: "ok", value: this.#manager.api.cluster }),
+      () => ({ kind: "ok", value: manager.api.cluster }),
       (answer) => {
         this.#busy = false;
-        const current = answer.kind === "ok" ? answer.value.current : undefined;
-        if (current === "" || current === this.#manager.name) this.#write(lease, true, reason);
+        if (answer.kind !== "ok") return this.#failed(false);
+        const { current, target } = manager.cluster ?? { current: "", target: "" };
+        if (manager.rules.outdatedWish({ current, target }, answer.value) !== undefined) {
+          manager.take(answer.value);
+          return this.#failed(true);
+        }
+        const mayBeNew = answer.value.current === "" || answer.value.current === manager.name;
+        if (lease.transitions > 0 || mayBeNew) this.#write(lease, true, reason);
         else this.#failed(false);
       },
     );

@@ -191,13 +191,18 @@ export class Manager {
     if (this.up) this.#reconcile();
   }
 
+  /** Sees a Cluster; an older one than that at hand changes nothing. */
+  take(cluster: SimCluster): void {
+    if (cluster.version > (this.cluster?.version ?? 0)) this.cluster = cluster;
+  }
+
   #readCluster(): void {
     this.#readAt = this.local;
     this.ask<SimCluster>(
       5_000,
       () => ({ kind: "ok", value: this.api.clusterSeenBy(this.name) }),
       (answer) => {
-        if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
+        if (answer.kind === "ok") this.take(answer.value);
       },
     );
   }
@@ -509,7 +514,7 @@ export class Manager {
           : { kind: "ok", value: this.api.cluster },
       (answer) => {
         this.#busy = false;
-        if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
+        if (answer.kind === "ok") this.take(answer.value);
       },
     );
   }
@@ -522,7 +527,7 @@ export class Manager {
       () => this.api.writeStatus(this.name, cluster.version, { current: this.name }),
       (answer) => {
         this.#claimingCurrent = false;
-        if (answer.kind === "ok" && answer.value.version > (this.cluster?.version ?? 0)) this.cluster = answer.value;
+        if (answer.kind === "ok") this.take(answer.value);
         if (answer.kind === "conflict") this.#readCluster();
       },
     );

@@ -1,4 +1,4 @@
-import { planLease, planVoters } from "../../src/plan/instance/lease.ts";
+import { outdatedWish, planLease, planVoters } from "../../src/plan/instance/lease.ts";
 import { binds, isGranted, planPromise } from "../../src/plan/instance/promise.ts";
 import { planPromotion } from "../../src/plan/instance/promotion.ts";
 import { isReleasedBy } from "../../src/plan/instance/release-notice.ts";
@@ -20,6 +20,7 @@ export const realRules = {
   adoptedRight: (view: Parameters<typeof adoptedRight>[0]): WriteRight | undefined => adoptedRight(view),
   planLease,
   planVoters,
+  outdatedWish,
   planPromise,
   binds,
   isReleasedBy,
@@ -94,5 +95,6 @@ export const brokenRules: Record<string, Partial<Rules>> = {
     planPromotion: (view) => planPromotion({ ...view, quorum: "notAsked" }),
   },
   "the time for which a machine stood still does not count": { countsSleep: false },
+  "the lease is taken for what an old copy of the Cluster says": { outdatedWish: () => undefined },
   "a primary starts without the lease": { planStart: () => ({ kind: "start" }) },
 };

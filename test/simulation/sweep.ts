@@ -37,7 +37,7 @@ export interface Finding {
 }
 
 /** A guard whose absence shows under none of this many seeds would not be tested at all. */
-const caughtWithin = 6_000;
+const caughtWithin = 10_000;
 
 /** The first seed that breaks a promise; `counts`: where something goes wrong that is asked about. */
 function findSeed(

@@ -2,17 +2,31 @@ import type { Cluster } from "../../api/generated/cluster.ts";
 import { namedPrimary } from "../../api/named-primary.ts";
 import { parseTargetPrimary } from "../../api/pg-status.ts";
 import { resources } from "../../kube/resources.ts";
-import { isOwnLease, type LeaseRecord, mustHandOver, mustRelist, planVoters } from "../../plan/instance/lease.ts";
+import {
+  isOwnLease,
+  type LeaseRecord,
+  mustHandOver,
+  mustRelist,
+  outdatedWish,
+  type Primaries,
+  planVoters,
+} from "../../plan/instance/lease.ts";
 import { readLimitMs } from "./lease-copy.ts";
 import type { PrimaryLeaseOptions } from "./options.ts";
 
 type CandidacyOptions = Pick<
   PrimaryLeaseOptions,
-  "kube" | "state" | "podName" | "podUid" | "namespace" | "clusterName"
+  "kube" | "state" | "podName" | "podUid" | "namespace" | "clusterName" | "onCluster"
 >;
 
 /** `former`: an earlier pod of the own name, or nobody since an instance of the own name gave it back. */
 export type LeaseHolder = "me" | "former" | "other" | "nobody";
+
+/** Who is the primary by a Cluster, and who is to be. */
+export function primariesOf(cluster: Cluster | undefined): Primaries {
+  const { currentPrimary: current = "", targetPrimary: target = "" } = cluster?.status ?? {};
+  return { current, target };
+}
 
 /** What the Cluster says about this instance and a record of the Lease: whose it is, who may take it, whom it should list. */
 export class Candidacy {
@@ -46,21 +60,27 @@ export class Candidacy {
     return namedPrimary(cluster, { ...record, voters: record.voters?.voters }) === this.#options.podName;
   }
 
-  /** Whether nothing but the Cluster says who may take the Lease: it has no history that this instance kept, or a person decides. */
-  restsOnCluster(record: LeaseRecord, rightHeld: boolean): boolean {
-    if (record.transitions === 0) return !rightHeld;
+  /** Whether nothing but the Cluster says who may take the Lease: it has no history, or a person decides. */
+  #restsOnCluster(record: LeaseRecord): boolean {
+    if (record.transitions === 0) return true;
     const isListed = record.voters?.voters.includes(this.#options.podName) ?? true;
     return !isListed && this.isNamed(record);
   }
 
-  /** A Lease without a history rests on the Cluster alone, so the copy at hand must not be an old one. */
-  async mayClaimNew(record: LeaseRecord, signal: AbortSignal): Promise<boolean> {
-    const { kube, namespace, clusterName, podName } = this.#options;
+  /**
+   * Why the Lease may not be claimed by the Cluster as it is now; `undefined` when it may. The copy at hand may be an old one: it
+   * is read anew, after the record that the claim is to take the place of.
+   */
+  async obstacle(record: LeaseRecord, wish: Primaries, signal: AbortSignal): Promise<string | undefined> {
+    const { kube, namespace, clusterName, podName, onCluster } = this.#options;
     const key = { namespace, name: clusterName };
     const cluster = await kube.get(resources.clusters, key, { timeoutMs: readLimitMs, signal });
-    if (this.isNamed(record, cluster)) return true;
-    const current = cluster.status?.currentPrimary ?? "";
-    return record.transitions === 0 && (current === "" || current === podName);
+    const live = primariesOf(cluster);
+    const outdated = outdatedWish(wish, live);
+    if (outdated !== undefined) onCluster?.(cluster);
+    if (outdated !== undefined || !this.#restsOnCluster(record) || this.isNamed(record, cluster)) return outdated;
+    if (record.transitions === 0 && (live.current === "" || live.current === podName)) return undefined;
+    return `only ${live.current} may claim a lease that was made anew`;
   }
 
   /** Whom the Lease should list; a successor that is named may be too young to be known as active. */

@@ -1,3 +1,4 @@
+import type { Cluster } from "../../api/generated/cluster.ts";
 import type { ReleaseNotice } from "../../plan/instance/release-notice.ts";
 import type { WriteRight } from "../../plan/instance/right-to-write.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -26,6 +27,8 @@ export interface PrimaryLeaseOptions {
    * writer's alone.
    */
   onRight?: (right: WriteRight | undefined) => Promise<void>;
+  /** A Cluster was read that is newer than the shared copy. */
+  onCluster?: (cluster: Cluster) => void;
   /**
    * Whether the Lease is held or wanted; called before a write that could take or renew it, and again once it was given back.
    */

@@ -291,7 +291,7 @@ export class Reconciler {
     if (context.state.fenced) {
       await dropStandbyNote(context);
     } else {
-      if (role.kind === "primary" && !(await this.#role.holdLease(signal))) return lease.timings.retryPeriodMs;
+      if (role.kind === "primary" && !(await this.#role.holdLease(cluster, signal))) return lease.timings.retryPeriodMs;
       // After the lease: once there is a current primary, a lease without a history can't be claimed freely any more.
       if (role.kind === "primary" && role.claimCurrent) await status.claimPrimary(() => lease.held, signal);
       if (!(await lifecycle.start())) return soonMs;

@@ -5,6 +5,7 @@ import { resyncMs, soonMs } from "../../plan/instance/requeue.ts";
 import type { RoleDecision } from "../../plan/instance/role.ts";
 import type { InstanceContext } from "../instance-context.ts";
 import type { VolumeWatch } from "../isolation/volume-watch.ts";
+import { primariesOf } from "../lease/candidacy.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { type LocalSql, withSession } from "../local-sql.ts";
 import type { Postmaster } from "../postmaster.ts";
@@ -69,12 +70,12 @@ export class RoleStep {
     await lease.standDown();
   }
 
-  /** Holds the Lease, or waits for it; from before it is taken the launcher probes the volumes, for as long as it is held. */
-  async holdLease(signal: AbortSignal): Promise<boolean> {
+  /** Holds the Lease, or waits for it, as long as the Cluster says what this one says; from before it is taken the launcher probes the volumes, for as long as it is held. */
+  async holdLease(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
     const { volumes } = this.#options;
     await volumes.stake("claim", true);
     try {
-      const problem = await this.#claim(signal);
+      const problem = await this.#claim(cluster, signal);
       if (problem !== null) this.logWait(problem);
       return problem === null;
     } finally {
@@ -82,11 +83,11 @@ export class RoleStep {
     }
   }
 
-  async #claim(signal: AbortSignal): Promise<string | null> {
+  async #claim(cluster: Cluster, signal: AbortSignal): Promise<string | null> {
     const { lease, volumes } = this.#options;
     const silence = await volumes.silence();
     if (silence !== null) return `the primary lease is left to others: ${silence}`;
-    const result = await lease.acquire(signal);
+    const result = await lease.acquire(signal, primariesOf(cluster));
     return result.kind === "held" ? null : `the primary lease is not held: ${result.reason}`;
   }
 
@@ -142,7 +143,7 @@ export class RoleStep {
       case "promote":
         return this.#promote(cluster, role.waitForReceiver, signal);
       case "primary":
-        if (!(await this.holdLease(signal))) return lease.timings.retryPeriodMs;
+        if (!(await this.holdLease(cluster, signal))) return lease.timings.retryPeriodMs;
         if (role.claimCurrent) {
           context.logger.info("Claiming to be the current primary", { reason: role.reason });
           await status.claimPrimary(() => lease.held, signal);
@@ -164,7 +165,7 @@ export class RoleStep {
   async #promote(cluster: Cluster, waitForReceiver: boolean, signal: AbortSignal): Promise<number> {
     const { context, lease, status, lifecycle, sql } = this.#options;
     if (!(await this.#mayPromote(cluster, signal))) return soonMs;
-    if (!(await this.holdLease(signal))) return lease.timings.retryPeriodMs;
+    if (!(await this.holdLease(cluster, signal))) return lease.timings.retryPeriodMs;
     // WAL of a source that was not stopped, as the token has it, may have come in while the lease was waited for.
     if (!(await this.#mayPromote(cluster, signal))) return soonMs;
     if (waitForReceiver && !(await waitForReceiverDown(context, sql, signal))) return soonMs;

@@ -109,6 +109,22 @@ export function planLease(view: LeaseView): LeaseDecision {
   };
 }
 
+/** Who is the primary by the Cluster's word, and who is to be: what a wish for the Lease rests on. */
+export interface Primaries {
+  current: string;
+  target: string;
+}
+
+/**
+ * Why a wish for the Lease is outdated, by a copy of the Cluster that was read after the record it is to take the place of; `undefined`
+ * when it is not. Whoever waited for the Lease, or is told late of what changes, would start what was primary before others were.
+ */
+export function outdatedWish(wish: Primaries, live: Primaries): string | undefined {
+  if (wish.current === live.current && wish.target === live.target) return undefined;
+  const [current, target] = [live.current || "nobody", live.target || "nobody"];
+  return `by now the current primary is ${current} and the target primary ${target}: the role is decided anew`;
+}
+
 /**
  * Whether the current primary, which is not to be primary any more and whose PostgreSQL is down, has to take the Lease in
  * order to give it back: nobody else may take one that was made anew, nor one that does not list the target primary.

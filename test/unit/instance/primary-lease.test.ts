@@ -38,6 +38,7 @@ function world(currentPrimary = "") {
     const state = createInstanceState();
     state.cluster = cluster;
     const stop = new AbortController();
+    let newer: Cluster | undefined;
     const lease = new PrimaryLease({
       kube: api,
       clock,
@@ -49,6 +50,9 @@ function world(currentPrimary = "") {
       clusterName: "c",
       onEngaged,
       onRight,
+      onCluster: (read) => {
+        newer = read;
+      },
     });
     let lost: string | undefined;
     lease.onLost((holder) => {
@@ -59,7 +63,7 @@ function world(currentPrimary = "") {
       stop.abort();
       await running;
     };
-    return { lease, lost: () => lost, stop: end, signal: stop.signal, state };
+    return { lease, lost: () => lost, newer: () => newer, stop: end, signal: stop.signal, state };
   };
   const record = () => kube.peek(resources.leases, key)?.spec;
   return { clock, kube, candidate, record, cluster };
@@ -368,6 +372,27 @@ describe("PrimaryLease", () => {
       await one.stop();
     },
   );
+
+  test("whoever is told late of a successor that came and went does not take the lease by what was", async () => {
+    const { clock, candidate, record, kube, cluster } = world();
+    const one = candidate("c-1");
+    const first = one.lease.acquire(one.signal);
+    await clock.advance(10);
+    await first;
+    await one.stop();
+    await one.lease.release();
+    const former = candidate("c-1", "next");
+    const status = (name: string) => ({ ...cluster.status, currentPrimary: name, targetPrimary: name });
+    former.state.cluster = { ...cluster, status: status("c-1") };
+    const live = await kube.get(resources.clusters, key);
+    await kube.update(resources.clusters, { ...live, status: status("c-2") }, { subresource: "status" });
+    const again = former.lease.acquire(former.signal);
+    await clock.advance(5_000);
+    expect(await again).toMatchObject({ kind: "refused", reason: expect.stringContaining("c-2") });
+    expect(record()?.holderIdentity).toBe("");
+    expect(former.newer()?.status?.currentPrimary).toBe("c-2");
+    await former.stop();
+  });
 
   test("who waited in vain does not take the lease later", async () => {
     const { clock, candidate, record } = world();

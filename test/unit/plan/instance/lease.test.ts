@@ -4,6 +4,7 @@ import {
   compileLeaseTimings,
   type LeaseDecision,
   type LeaseView,
+  outdatedWish,
   planLease,
   planVoters,
 } from "../../../../src/plan/instance/lease.ts";
@@ -124,6 +125,25 @@ describe("planLease", () => {
         },
       ),
     );
+  });
+});
+
+describe("outdatedWish", () => {
+  const wish = { current: "c-1", target: "c-1" };
+  test.each([
+    ["nothing changed", wish, undefined],
+    [
+      "another is to be primary",
+      { current: "c-1", target: "c-2" },
+      /current primary is c-1 and the target primary c-2/,
+    ],
+    ["another was primary in between", { current: "c-2", target: "c-1" }, /current primary is c-2/],
+    ["nobody is chosen yet", { current: "c-1", target: "pending" }, /target primary pending/],
+    ["the status was lost", { current: "", target: "" }, /current primary is nobody/],
+  ])("%s", (_name, live, expected) => {
+    const reason = outdatedWish(wish, live);
+    if (expected === undefined) expect(reason).toBeUndefined();
+    else expect(reason).toMatch(expected);
   });
 });
 
