@@ -97,6 +97,26 @@ describe("volumes", () => {
     await scene.waitStatus("g", "no such volume", (it) => it.resizingPVC === undefined);
   });
 
+  it("that wait for their pod to grow keep it from coming back as little as others, when size and resources change at once", async () => {
+    await scene.create("w", { instances: 2, storage: storage("1Gi") });
+    await scene.waitHealthy("w", 2);
+    const pending = [{ type: "FileSystemResizePending", status: "True" }];
+    for (const name of ["w-1", "w-2"]) {
+      const key = { namespace: scene.namespace, name };
+      const patch = { type: "merge" as const, body: { status: { conditions: pending } } };
+      await world.api.patch(resources.persistentVolumeClaims, key, patch, { subresource: "status" });
+    }
+    await scene.patchSpec("w", { storage: storage("2Gi"), resources: { requests: { cpu: "20m" } } });
+    const requested = async (name: string) => {
+      const pod = await scene.find(resources.pods, name);
+      return pod?.spec?.containers.find((it) => it.name === "postgres")?.resources?.requests?.["cpu"];
+    };
+    await expect
+      .poll(() => Promise.all(["w-1", "w-2"].map(requested)), { ...soon, timeout: 60_000 })
+      .toEqual(["20m", "20m"]);
+    expect(await Promise.all(["w-1", "w-2"].map(sizeOf))).toEqual(["2Gi", "2Gi"]);
+  });
+
   it("have the attributes class of their template, and follow it while they are in use", async () => {
     const classOf = async (name: string) => (await volume(name))?.spec?.volumeAttributesClassName;
     const withClass = (name: string) => ({ size: "1Gi", pvcTemplate: { volumeAttributesClassName: name } });
