@@ -105,7 +105,7 @@ describe("a primary cluster that is to follow another", () => {
     });
     await expect.poll(fence, { timeout: 20_000 }).toBeUndefined();
     await scene.waitStatus(c, "the end", (it) => it.switchReplicaClusterStatus?.inProgress !== true);
-    // A pass whose write of the token met a conflict asks again, for the same segment.
+    // A pass that could not write the token, or does not see it yet, asks again, for the same segment.
     expect([...new Set(archived)]).toEqual([segment]);
     expect(await condition(replicaConditions.transition)).toBeUndefined();
     expect(await condition(replicaConditions.fencing)).toBeUndefined();
