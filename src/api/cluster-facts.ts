@@ -1,5 +1,6 @@
 import { roles } from "./constants.ts";
 import type { Cluster } from "./generated/cluster.ts";
+import { annotations } from "./labels.ts";
 import { childNames } from "./names.ts";
 
 /** Name of a cluster; every object read from the API server has one. */
@@ -51,6 +52,17 @@ export function isReplicaCluster(cluster: Cluster): boolean {
   if (!replica) return false;
   if (replica.enabled !== undefined) return replica.enabled;
   return (replica.self || clusterName(cluster)) !== (replica.primary ?? "");
+}
+
+/** Whether the user has switched WAL archiving off. */
+export function isArchivingOff(cluster: Cluster): boolean {
+  return cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled";
+}
+
+/** `archive_mode` as the cluster's role and annotations decide it. */
+export function archiveMode(cluster: Cluster): "on" | "off" | "always" {
+  if (isArchivingOff(cluster)) return "off";
+  return isReplicaCluster(cluster) ? "always" : "on";
 }
 
 /** The promotion token that the cluster was given and has not been promoted with yet. */

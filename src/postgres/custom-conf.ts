@@ -1,6 +1,5 @@
-import { clusterName, isReplicaCluster } from "../api/cluster-facts.ts";
+import { archiveMode, clusterName, isReplicaCluster } from "../api/cluster-facts.ts";
 import type { Cluster } from "../api/generated/cluster.ts";
-import { annotations } from "../api/labels.ts";
 import { byCodeUnits, formatCustomConf } from "./configuration.ts";
 import { parseGoDuration } from "./go-duration.ts";
 import { buildExtensionPaths, type ImageExtension } from "./image-extensions.ts";
@@ -53,11 +52,6 @@ export function buildSettings(cluster: Cluster, options: CustomConfOptions): Map
 function applyMandatory(settings: Map<string, string>, cluster: Cluster, major: number): void {
   for (const [name, value] of Object.entries(mandatoryParameters)) settings.set(name, value);
   if (major >= 17) settings.set("allow_alter_system", cluster.spec.postgresql?.enableAlterSystem ? "on" : "off");
-}
-
-function archiveMode(cluster: Cluster): string {
-  if (cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled") return "off";
-  return isReplicaCluster(cluster) ? "always" : "on";
 }
 
 function applySynchronousReplication(settings: Map<string, string>, cluster: Cluster): void {

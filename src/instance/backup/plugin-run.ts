@@ -1,6 +1,7 @@
+import { isArchivingOff } from "../../api/cluster-facts.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
-import { type CompletedBackup, isArchivingOff } from "../../plan/instance/backup.ts";
+import type { CompletedBackup } from "../../plan/instance/backup.ts";
 import { chooseArchiver } from "../../plan/instance/wal-sources.ts";
 import type { PluginBackupResult } from "../../ports/plugin.ts";
 import type { InstanceContext } from "../instance-context.ts";

@@ -1,4 +1,5 @@
 // What the pod writes into a Backup and into its Cluster, from the start of an in-pod backup to its end (reference: backup §4).
+import { isArchivingOff } from "../../api/cluster-facts.ts";
 import type { Backup } from "../../api/generated/backup.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
@@ -36,11 +37,6 @@ export function planBackupStart(cluster: Cluster, backup: Backup): BackupStart {
   if (archive) return { kind: "inTree", archive };
   const message = "spec.backup.barmanObjectStore is not set in the Cluster; set it, or use another method";
   return { kind: "refuse", status: 409, message };
-}
-
-/** Whether the user has switched WAL archiving off. */
-export function isArchivingOff(cluster: Cluster): boolean {
-  return cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled";
 }
 
 const archivingOff =

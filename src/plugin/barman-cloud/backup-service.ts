@@ -1,5 +1,6 @@
 // Base backups on request. One Backup object is one backup: a call that is repeated while it runs waits for the same one, and one
 // that comes after its end, from an instance manager that was restarted meanwhile, gets the same answer.
+import { isArchivingOff } from "../../api/cluster-facts.ts";
 import { annotations } from "../../api/labels.ts";
 import { readCatalog } from "../../archive/archive-reader.ts";
 import type { BackupInfo } from "../../barman/backup-info.ts";
@@ -72,9 +73,7 @@ const archivingOff =
 
 async function runBackup(cluster: Parameters<typeof requireOwn>[0], deps: BackupDeps): Promise<PluginBackupResult> {
   const reference = requireOwn(cluster);
-  if (cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled") {
-    throw new StatusError("FAILED_PRECONDITION", archivingOff);
-  }
+  if (isArchivingOff(cluster)) throw new StatusError("FAILED_PRECONDITION", archivingOff);
   const key = { namespace: deps.namespace, name: reference.objectStore };
   const facts = await deps.access.describe(reference);
   const store = await deps.access.open(facts, "data");

@@ -1,6 +1,5 @@
-import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import { archiveMode } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
-import { annotations } from "../../api/labels.ts";
 import { imageMajor } from "../../postgres/image-version.ts";
 import { defaultParameters, fixedParameters, mandatoryParameters } from "../../postgres/parameters.ts";
 
@@ -24,12 +23,6 @@ export function fixedParameterValue(cluster: Cluster, name: string): string | un
 /** Major version that the spec asks for. */
 export function specMajor(cluster: Cluster): number | undefined {
   return cluster.spec.imageCatalogRef?.major ?? imageMajor(cluster.spec.imageName ?? "");
-}
-
-/** `archive_mode` as the cluster's role and annotations decide it. */
-export function archiveMode(cluster: Cluster): "on" | "off" | "always" {
-  if (cluster.metadata.annotations?.[annotations.skipWalArchiving] === "enabled") return "off";
-  return isReplicaCluster(cluster) ? "always" : "on";
 }
 
 function sortKeys(map: Record<string, string>): Record<string, string> {

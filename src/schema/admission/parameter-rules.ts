@@ -1,9 +1,9 @@
-import { isReplicaCluster } from "../../api/cluster-facts.ts";
+import { archiveMode, isReplicaCluster } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 import { fixedParameters } from "../../postgres/parameters.ts";
 import { parseMemory, parsePostgresBoolean } from "../../postgres/values.ts";
-import { archiveMode, fixedParameterValue } from "./default-parameters.ts";
+import { fixedParameterValue } from "./default-parameters.ts";
 import { type FieldIssue, invalid } from "./field-issue.ts";
 import { type ClusterRule, when } from "./rule.ts";
 

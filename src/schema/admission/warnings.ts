@@ -1,7 +1,7 @@
+import { archiveMode } from "../../api/cluster-facts.ts";
 import type { Cluster } from "../../api/generated/cluster.ts";
 import { annotations } from "../../api/labels.ts";
 import { parseGoDuration } from "../../postgres/go-duration.ts";
-import { archiveMode } from "./default-parameters.ts";
 
 /** Things that are accepted and yet deserve a word; `given` is the object before defaults were applied. */
 export function clusterWarnings(given: Cluster): string[] {
