@@ -69,6 +69,17 @@ function world(currentPrimary = "") {
   return { clock, kube, candidate, record, cluster };
 }
 
+type World = ReturnType<typeof world>;
+
+/** Whoever comes next finds a Lease with a history, and nobody who holds it. */
+async function takeAndGiveBack(clock: World["clock"], one: ReturnType<World["candidate"]>): Promise<void> {
+  const taken = one.lease.acquire(one.signal);
+  await clock.advance(10);
+  await taken;
+  await one.stop();
+  await one.lease.release();
+}
+
 describe("PrimaryLease", () => {
   test("first boot: acquires at once and renews every retry period", async () => {
     const { clock, candidate, record, kube } = world();
@@ -243,12 +254,7 @@ describe("PrimaryLease", () => {
 
   test("who is no voter is refused", async () => {
     const { clock, candidate } = world();
-    const one = candidate("c-1");
-    const first = one.lease.acquire(one.signal);
-    await clock.advance(10);
-    await first;
-    await one.stop();
-    await one.lease.release();
+    await takeAndGiveBack(clock, candidate("c-1"));
     const nine = candidate("c-9");
     const refused = nine.lease.acquire(nine.signal);
     await clock.advance(1_500);
@@ -375,12 +381,7 @@ describe("PrimaryLease", () => {
 
   test("whoever is told late of a successor that came and went does not take the lease by what was", async () => {
     const { clock, candidate, record, kube, cluster } = world();
-    const one = candidate("c-1");
-    const first = one.lease.acquire(one.signal);
-    await clock.advance(10);
-    await first;
-    await one.stop();
-    await one.lease.release();
+    await takeAndGiveBack(clock, candidate("c-1"));
     const former = candidate("c-1", "next");
     const status = (name: string) => ({ ...cluster.status, currentPrimary: name, targetPrimary: name });
     former.state.cluster = { ...cluster, status: status("c-1") };
