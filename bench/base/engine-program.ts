@@ -3,6 +3,7 @@
 import { restoreBaseBackup } from "../../src/archive/base/restore-base-backup.ts";
 import { takeBaseBackup } from "../../src/archive/base/take-base-backup.ts";
 import type { CompressionName } from "../../src/barman/compression.ts";
+import { collectAtOnce } from "../../src/runtime/collect-at-once.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { createSqlConnector } from "../../src/sql/pg-connector.ts";
 import type { S3Options } from "../../src/store/s3-options.ts";
@@ -29,6 +30,8 @@ export interface EngineOutcome {
 }
 
 async function main(order: EngineOrder): Promise<EngineOutcome> {
+  // As the plugin's program does for a recovery Job.
+  if (order.restore) collectAtOnce();
   const store = await createS3Store(order.s3);
   const common = { store, tree: createTreeFiles(), clock: systemClock, logger: captureLogs().logger };
   const started = performance.now();

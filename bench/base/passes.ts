@@ -28,7 +28,10 @@ export async function compileEngine(folder: string): Promise<(order: EngineOrder
     MALLOC_TRIM_THRESHOLD_: "131072",
   };
   return async (order) => {
-    const { stdout } = await run(process.execPath, [program, JSON.stringify(order)], { env, maxBuffer: 1 << 20 });
+    const { stdout } = await run(process.execPath, ["--no-maglev", program, JSON.stringify(order)], {
+      env,
+      maxBuffer: 1 << 20,
+    });
     return JSON.parse(stdout) as EngineOutcome;
   };
 }

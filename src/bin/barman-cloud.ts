@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { ports } from "../api/constants.ts";
 import type { LogLevel } from "../ports/logger.ts";
+import { collectAtOnce } from "../runtime/collect-at-once.ts";
 import { createLogger } from "../runtime/logger.ts";
 import { logProcessWarnings } from "../runtime/process-warnings.ts";
 import { profiled } from "../runtime/profiled.ts";
@@ -123,6 +124,7 @@ function addSidecar(program: Command, mode: "instance" | "restore", done: (code:
     .option("--pprof-server [address]", "serve profiles of this process; on port 6061 of localhost unless told", false)
     .action(async (flags: SidecarFlags) => {
       const logger = loggerFor(flags, process.env["POD_NAME"]);
+      if (mode === "restore") collectAtOnce();
       const run = (signal: AbortSignal) =>
         profiled(profilerOf(flags, logger), () => runSidecar(mode, flags, logger, signal));
       done(await runUntilSignal(run, { logger }));

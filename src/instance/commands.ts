@@ -1,6 +1,7 @@
 import type { PostmasterHost } from "../ports/postmaster-host.ts";
 import { DirectHost } from "../process/direct-host.ts";
 import { openLauncherChannel } from "../process/launcher-channel.ts";
+import { collectAtOnce } from "../runtime/collect-at-once.ts";
 import { profiled } from "../runtime/profiled.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { InitOptions } from "./bootstrap/init.ts";
@@ -96,6 +97,7 @@ export function pgBaseBackupCommand(flags: InstanceFlags & LogFlags): Promise<vo
 
 /** `instance restore` */
 export function restoreCommand(flags: InstanceFlags & LogFlags): Promise<void> {
+  collectAtOnce();
   return runJob(flags, async (context, cluster) => {
     const { restoreInstance } = await import("./bootstrap/restore.ts");
     await restoreInstance(context, cluster);

@@ -4,6 +4,7 @@ import { constants, createGunzip, createZstdCompress, createZstdDecompress, gzip
 import { type CompressionName, compressions } from "../barman/compression.ts";
 import { bzip2Compress } from "./bzip2-compress.ts";
 import { bzip2Decompress } from "./bzip2-decompress.ts";
+import { chooseStrategy } from "./deflate-strategy.ts";
 import { gunzipPieces } from "./gzip-pieces.ts";
 import { gzipStream } from "./gzip-stream.ts";
 import { lz4Compress, lz4Decompress } from "./lz4-frame.ts";
@@ -106,7 +107,7 @@ async function* gzipMembers(
   try {
     for await (const piece of pieces) {
       any = true;
-      const member = gzip(piece, { level, chunkSize: outputBytes });
+      const member = gzipMember(piece, level);
       // Awaited below, in order; until then a failure must not count as unhandled.
       member.catch(() => undefined);
       running.push(member);
@@ -117,6 +118,10 @@ async function* gzipMembers(
   } finally {
     await Promise.allSettled(running);
   }
+}
+
+async function gzipMember(piece: Uint8Array, level: number): Promise<Buffer> {
+  return gzip(piece, { level, strategy: await chooseStrategy(piece, level), chunkSize: outputBytes });
 }
 
 function zstdEncoder(level: number | undefined, size: number | undefined): Transform {

@@ -3,6 +3,7 @@
 // comment tells the size of the pieces, by which `gzip-pieces.ts` inflates several at once.
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw as deflateRawCallback } from "node:zlib";
+import { chooseStrategy } from "./deflate-strategy.ts";
 import { gatherParts } from "./parts.ts";
 
 const deflateRaw = promisify(deflateRawCallback);
@@ -56,6 +57,7 @@ function header(level: number): Uint8Array {
   return Buffer.concat([Uint8Array.from(fixed), Buffer.from(`${gzipComment}${gzipPieceBytes}\0`)]);
 }
 
-function deflate(piece: Uint8Array, level: number): Promise<Uint8Array> {
-  return deflateRaw(piece, { level, chunkSize: gzipPieceBytes, finishFlush: constants.Z_SYNC_FLUSH });
+async function deflate(piece: Uint8Array, level: number): Promise<Uint8Array> {
+  const strategy = await chooseStrategy(piece, level);
+  return deflateRaw(piece, { level, strategy, chunkSize: gzipPieceBytes, finishFlush: constants.Z_SYNC_FLUSH });
 }

@@ -1,9 +1,12 @@
 import { promisify } from "node:util";
 import { constants, gzip as gzipCallback, zstdCompress as zstdCallback } from "node:zlib";
 import { type CompressionName, compressions } from "../barman/compression.ts";
+import { chooseStrategy } from "./deflate-strategy.ts";
 
 const gzip = promisify(gzipCallback);
 const zstd = promisify(zstdCallback);
+
+const lowestGzip = 1;
 
 /** A cheaper level may store this much more than Barman's default level does. */
 const allowedGrowth = 1.03;
@@ -19,6 +22,9 @@ export async function chooseLevel(compression: CompressionName, sample: Uint8Arr
   const reference = compressions[compression].levels?.medium;
   const cheaper = cheaperLevels[compression];
   if (reference === undefined || cheaper === undefined || sample.length === 0) return reference;
+  // Where nothing is searched for, every level does the same.
+  const searches = compression !== "gzip" || (await chooseStrategy(sample, reference)) === constants.Z_DEFAULT_STRATEGY;
+  if (!searches) return lowestGzip;
   const size = async (level: number) => (await compressSample(compression, sample, level)).length;
   const [limit = 0, ...sizes] = await Promise.all([reference, ...cheaper].map(size));
   return cheaper.find((_level, at) => (sizes[at] ?? Number.POSITIVE_INFINITY) <= limit * allowedGrowth) ?? reference;
