@@ -1,6 +1,8 @@
 import { k8s } from "cdk8s-plus-28";
 import type { Construct } from "constructs";
 import { ports } from "../../src/api/constants.ts";
+import { resourceRequirements } from "../base/program-resources.ts";
+import { containerSecurity, podSecurity } from "../base/program-security.ts";
 import type { CompiledOperatorOptions } from "./options.ts";
 
 /** Label by which the operator finds its own Deployment, and by which people find its pods. */
@@ -20,7 +22,7 @@ export function addDeployment(scope: Construct, options: CompiledOperatorOptions
         spec: {
           serviceAccountName: "cnpg-manager",
           terminationGracePeriodSeconds: 10,
-          securityContext: podSecurity(options),
+          securityContext: podSecurity(options.security),
           containers: [managerContainer(options)],
           volumes: [
             { name: "scratch-data", emptyDir: {} },
@@ -64,8 +66,8 @@ function managerContainer(options: CompiledOperatorOptions): k8s.Container {
     startupProbe: { ...readyz(), periodSeconds: 2, failureThreshold: 30 },
     livenessProbe: { ...readyz(), periodSeconds: 10 },
     readinessProbe: { ...readyz(), periodSeconds: 5 },
-    resources: quantities(options.resources),
-    securityContext: containerSecurity(options),
+    resources: resourceRequirements(options.resources),
+    securityContext: containerSecurity(options.security),
     volumeMounts: [
       { name: "scratch-data", mountPath: "/controller" },
       { name: "webhook-certificates", mountPath: webhookCertificates },
@@ -81,32 +83,5 @@ function readyz(): k8s.Probe {
       scheme: "HTTPS",
     },
     timeoutSeconds: 5,
-  };
-}
-
-function quantities(resources: CompiledOperatorOptions["resources"]): k8s.ResourceRequirements {
-  const convert = (values: Record<string, string>) =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, k8s.Quantity.fromString(value)]));
-  return {
-    ...(resources.requests && { requests: convert(resources.requests) }),
-    ...(resources.limits && { limits: convert(resources.limits) }),
-  };
-}
-
-function podSecurity({ security }: CompiledOperatorOptions): k8s.PodSecurityContext {
-  return {
-    ...(security.runAsNonRoot && { runAsNonRoot: true }),
-    ...(security.seccompProfile && { seccompProfile: { type: "RuntimeDefault" } }),
-  };
-}
-
-function containerSecurity({ security }: CompiledOperatorOptions): k8s.SecurityContext {
-  return {
-    allowPrivilegeEscalation: false,
-    ...(security.dropCapabilities && { capabilities: { drop: ["ALL"] } }),
-    ...(security.readOnlyRootFilesystem && { readOnlyRootFilesystem: true }),
-    ...(security.runAsNonRoot && { runAsNonRoot: true }),
-    ...(security.runAsUser !== false && { runAsUser: security.runAsUser, runAsGroup: security.runAsUser }),
-    ...(security.seccompProfile && { seccompProfile: { type: "RuntimeDefault" } }),
   };
 }

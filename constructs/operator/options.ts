@@ -1,16 +1,5 @@
-/** Security settings of the operator's pod that some platforms want to choose themselves. */
-export interface OperatorSecurity {
-  /** Fixed user and group id; `false` leaves the choice to the platform. @default 10001 */
-  readonly runAsUser?: number | false;
-  /** @default true */
-  readonly runAsNonRoot?: boolean;
-  /** @default true */
-  readonly readOnlyRootFilesystem?: boolean;
-  /** Adds seccomp profile RuntimeDefault. @default true */
-  readonly seccompProfile?: boolean;
-  /** Drops every Linux capability. @default true */
-  readonly dropCapabilities?: boolean;
-}
+import type { ProgramResources } from "../base/program-resources.ts";
+import { compileSecurity, type ProgramSecurity } from "../base/program-security.ts";
 
 export interface OperatorOptions {
   /** Image of the operator, also copied into each instance pod. @default - the published image of this release */
@@ -33,9 +22,9 @@ export interface OperatorOptions {
   readonly webhooks?: boolean;
   /** Writes the custom resource definitions. @default true */
   readonly crds?: boolean;
-  readonly security?: OperatorSecurity;
+  readonly security?: ProgramSecurity;
   /** @default requests 100m CPU and 100Mi memory, limits 1 CPU and 256Mi */
-  readonly resources?: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+  readonly resources?: ProgramResources;
 }
 
 /** Options with nothing left open. */
@@ -50,8 +39,8 @@ export interface CompiledOperatorOptions {
   readonly profiler: boolean;
   readonly webhooks: boolean;
   readonly crds: boolean;
-  readonly security: Required<OperatorSecurity>;
-  readonly resources: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+  readonly security: Required<ProgramSecurity>;
+  readonly resources: ProgramResources;
 }
 
 /** Fills in the defaults and refuses what can't work, naming the option. */
@@ -75,13 +64,7 @@ export function compileOperatorOptions(options: OperatorOptions): CompiledOperat
     profiler: options.profiler ?? false,
     webhooks: options.webhooks ?? true,
     crds: options.crds ?? true,
-    security: {
-      runAsUser: options.security?.runAsUser ?? 10001,
-      runAsNonRoot: options.security?.runAsNonRoot ?? true,
-      readOnlyRootFilesystem: options.security?.readOnlyRootFilesystem ?? true,
-      seccompProfile: options.security?.seccompProfile ?? true,
-      dropCapabilities: options.security?.dropCapabilities ?? true,
-    },
+    security: compileSecurity(options.security),
     resources: options.resources ?? {
       requests: { cpu: "100m", memory: "100Mi" },
       limits: { cpu: "1", memory: "256Mi" },

@@ -1,5 +1,7 @@
 import { k8s } from "cdk8s-plus-28";
 import type { Construct } from "constructs";
+import { resourceRequirements } from "../base/program-resources.ts";
+import { containerSecurity, podSecurity } from "../base/program-security.ts";
 import { pluginHealthPort, pluginNames, pluginPodLabels, pluginPort } from "./names.ts";
 import type { CompiledPluginOptions } from "./options.ts";
 
@@ -20,7 +22,7 @@ export function addDeployment(scope: Construct, options: CompiledPluginOptions):
         spec: {
           serviceAccountName: pluginNames.serviceAccount,
           terminationGracePeriodSeconds: 15,
-          securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+          securityContext: podSecurity(options.security),
           containers: [container(options)],
           volumes: volumes(options),
         },
@@ -67,16 +69,8 @@ function container(options: CompiledPluginOptions): k8s.Container {
       periodSeconds: 20,
       timeoutSeconds: 5,
     },
-    resources: quantities(options.resources),
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ["ALL"] },
-      readOnlyRootFilesystem: true,
-      runAsNonRoot: true,
-      runAsUser: 10001,
-      runAsGroup: 10001,
-      seccompProfile: { type: "RuntimeDefault" },
-    },
+    resources: resourceRequirements(options.resources),
+    securityContext: containerSecurity(options.security),
     volumeMounts: [
       { name: "server", mountPath: "/server" },
       { name: "client", mountPath: "/client" },
@@ -97,13 +91,4 @@ function volumes({ certificates }: CompiledPluginOptions): k8s.Volume[] {
     { name: "server", emptyDir: memory },
     { name: "client", emptyDir: memory },
   ];
-}
-
-function quantities(resources: CompiledPluginOptions["resources"]): k8s.ResourceRequirements {
-  const convert = (values: Record<string, string>) =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, k8s.Quantity.fromString(value)]));
-  return {
-    ...(resources.requests && { requests: convert(resources.requests) }),
-    ...(resources.limits && { limits: convert(resources.limits) }),
-  };
 }

@@ -1,3 +1,6 @@
+import type { ProgramResources } from "../base/program-resources.ts";
+import { compileSecurity, type ProgramSecurity } from "../base/program-security.ts";
+
 /** Who makes the certificates between operator and plugin. */
 export type PluginCertificates = "self" | "cert-manager";
 
@@ -22,8 +25,10 @@ export interface BarmanCloudPluginOptions {
   readonly crds?: boolean;
   /** Writes a policy by which the API server refuses ObjectStores with unusable credentials; needs Kubernetes 1.30. @default true */
   readonly storePolicy?: boolean;
+  /** Of the plugin's own pod; sidecars have what an instance's pod needs. */
+  readonly security?: ProgramSecurity;
   /** @default requests 10m CPU and 64Mi memory, limits 500m CPU and 192Mi */
-  readonly resources?: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+  readonly resources?: ProgramResources;
 }
 
 /** Options with nothing left open. */
@@ -38,7 +43,8 @@ export interface CompiledPluginOptions {
   readonly metricsPort: number | undefined;
   readonly crds: boolean;
   readonly storePolicy: boolean;
-  readonly resources: { readonly requests?: Record<string, string>; readonly limits?: Record<string, string> };
+  readonly security: Required<ProgramSecurity>;
+  readonly resources: ProgramResources;
 }
 
 /** Fills in the defaults and refuses what can't work, naming the option. */
@@ -63,6 +69,7 @@ export function compilePluginOptions(options: BarmanCloudPluginOptions): Compile
     metricsPort: checkPort(options.metricsPort),
     crds: options.crds ?? true,
     storePolicy: options.storePolicy ?? true,
+    security: compileSecurity(options.security),
     resources: options.resources ?? {
       requests: { cpu: "10m", memory: "64Mi" },
       limits: { cpu: "500m", memory: "192Mi" },

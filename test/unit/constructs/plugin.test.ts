@@ -20,6 +20,9 @@ const names = (manifests: Manifest[]) => manifests.map(({ kind, metadata }) => `
 const find = <T>(manifests: Manifest[], kind: string, name: string) =>
   manifests.find((it) => it.kind === kind && it.metadata.name === name) as unknown as T;
 
+const podSpec = (options: BarmanCloudPluginOptions = {}) =>
+  find<Deployment>(synth(options), "Deployment", "barman-cloud").spec?.template.spec;
+
 describe("BarmanCloudPlugin", () => {
   test("gives its objects the names that people and suites expect", () => {
     expect(names(synth())).toEqual([
@@ -64,6 +67,38 @@ describe("BarmanCloudPlugin", () => {
     expect(env({ image: "plugin:1", sidecarImage: "sidecar:1" })).toEqual({
       name: "SIDECAR_IMAGE",
       value: "sidecar:1",
+    });
+  });
+
+  test("meets the restricted pod security rules, pod and container alike", () => {
+    const pod = podSpec();
+    expect(pod?.securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+    expect(pod?.containers[0]?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: 10001,
+      runAsGroup: 10001,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+  });
+
+  test("leaves each part of the security context to the platform when asked", () => {
+    const security = {
+      runAsUser: false,
+      runAsNonRoot: false,
+      readOnlyRootFilesystem: false,
+      seccompProfile: false,
+      dropCapabilities: false,
+    } as const;
+    const pod = podSpec({ security });
+    expect(pod?.securityContext).toEqual({});
+    expect(pod?.containers[0]?.securityContext).toEqual({ allowPrivilegeEscalation: false });
+    expect(podSpec({ security: { runAsUser: 1234 } })?.containers[0]?.securityContext).toMatchObject({
+      runAsUser: 1234,
+      runAsGroup: 1234,
+      readOnlyRootFilesystem: true,
     });
   });
 

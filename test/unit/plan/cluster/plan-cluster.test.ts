@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../../src/api/generated/cluster.ts";
+import type { Job } from "../../../../src/api/generated/kubernetes.ts";
 import { phases } from "../../../../src/api/phases.ts";
 import { planBeforeStatusCalls } from "../../../../src/plan/cluster/plan-cluster.ts";
 import {
@@ -21,6 +22,13 @@ import {
   withImage,
   withPods,
 } from "./fixtures.ts";
+
+/** The Job as a plugin changes it that puts a container of its own before the one that works. */
+function withSidecarFirst(job: Job): Job {
+  const changed = structuredClone(job);
+  changed.spec?.template.spec?.containers.unshift({ name: "first", image: "example.org/sidecar:1" });
+  return changed;
+}
 
 describe("a new cluster", () => {
   it("gets what surrounds it, then its target primary, volume and Job, in this order", () => {
@@ -81,7 +89,7 @@ describe("a new cluster", () => {
     expect(stepsOf(again.actions)).toEqual([]);
   });
 
-  it.each<[string, string, string | undefined, string[]]>([
+  it.each<[string, string, string | undefined, string[], ((job: Job) => Job)?]>([
     [
       "cannot start and is no longer the cluster's",
       "example.org/postgresql:17.3",
@@ -90,9 +98,17 @@ describe("a new cluster", () => {
     ],
     ["cannot start and is the cluster's", "example.org/postgresql:17.2", "ErrImagePull", []],
     ["is outdated and works", "example.org/postgresql:17.3", undefined, []],
-  ])("with a first Job whose image %s", (_, wanted, problem, expected) => {
+    ["cannot start behind a plugin's container", "example.org/postgresql:17.2", "ErrImagePull", [], withSidecarFirst],
+    [
+      "is outdated behind a plugin's container",
+      "example.org/postgresql:17.3",
+      "ErrImagePull",
+      ["deleteJob c-1-initdb"],
+      withSidecarFirst,
+    ],
+  ])("with a first Job whose image %s", (_, wanted, problem, expected, change = (it) => it) => {
     const cluster = withImage(aCluster({}, { targetPrimary: "c-1" }));
-    const job = aJob(cluster, 1, "initdb", "running");
+    const job = change(aJob(cluster, 1, "initdb", "running"));
     const state = problem ? { waiting: { reason: problem } } : { running: {} };
     const containerStatuses = [{ name: "initdb", image: "i", imageID: "", ready: false, restartCount: 0, state }];
     const pod = {
