@@ -8,7 +8,7 @@ import type { BulkFiles, BulkSource } from "../ports/bulk-files.ts";
 import type { FileState } from "../ports/file-state.ts";
 import { listAll, type ObjectStore, ObjectStoreError, type PutOptions, type PutResult } from "../ports/object-store.ts";
 import { compressWal } from "../store/codecs.ts";
-import { chooseLevel } from "../store/level-choice.ts";
+import { chooseEffort, type Effort } from "../store/effort.ts";
 import type { ArchiveSettings } from "./archive-settings.ts";
 import type { BufferPool } from "./buffer-pool.ts";
 import type { ArchiveFailpoint } from "./failpoint.ts";
@@ -126,7 +126,7 @@ class WalUpload {
     try {
       const result: PutResult = body
         ? await store.put(this.#key, [body], options)
-        : await store.putStream(this.#key, this.#compress(await this.#level()), options);
+        : await store.putStream(this.#key, this.#compress(await this.#effort()), options);
       return { key: this.#key, checksum: result.checksum, created: true };
     } catch (error) {
       if (!(error instanceof ObjectStoreError) || error.kind !== "conflict") throw error;
@@ -171,9 +171,9 @@ class WalUpload {
 
   async #prepare(buffer: Buffer): Promise<{ body: Uint8Array; sha256: string }> {
     const hash = createHash("sha256");
-    const level = await this.#level();
+    const effort = await this.#effort();
     let filled = 0;
-    for await (const chunk of this.#compress(level, (piece) => hash.update(piece))) {
+    for await (const chunk of this.#compress(effort, (piece) => hash.update(piece))) {
       if (filled + chunk.length > buffer.length) throw new Error("the compressed file outgrew its bound");
       buffer.set(chunk, filled);
       filled += chunk.length;
@@ -188,20 +188,20 @@ class WalUpload {
   }
 
   /** The asked level; otherwise what a sample from all over the file says. */
-  async #level(): Promise<number | undefined> {
+  async #effort(): Promise<Effort> {
     const { compression, level } = this.#settings;
     const { size } = this.#source.state;
-    if (compression === undefined || level !== undefined || size < sampleParts * samplePartBytes) return level;
+    if (compression === undefined || level !== undefined || size < sampleParts * samplePartBytes) return { level };
     const at = (part: number) => Math.floor((size / sampleParts) * part);
     const parts = Array.from({ length: sampleParts }, (_, part) => this.#source.read(at(part), samplePartBytes));
-    return chooseLevel(compression, Buffer.concat(await Promise.all(parts)));
+    return chooseEffort(compression, Buffer.concat(await Promise.all(parts)));
   }
 
-  #compress(level: number | undefined, see?: (piece: Uint8Array) => void): AsyncIterable<Uint8Array> {
+  #compress(effort: Effort, see?: (piece: Uint8Array) => void): AsyncIterable<Uint8Array> {
     const { compression, cores } = this.#settings;
     const { size } = this.#source.state;
     const pieces = readPieces(this.#source, inPieces(compression) ? memberBytes : mebibyte);
-    return compressWal(see ? tap(pieces, see) : pieces, compression, { level, parallel: cores, size });
+    return compressWal(see ? tap(pieces, see) : pieces, compression, { ...effort, parallel: cores, size });
   }
 
   /** A file that was written to while it was read is not what anybody asked to archive. */

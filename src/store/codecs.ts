@@ -5,6 +5,7 @@ import { type CompressionName, compressions } from "../barman/compression.ts";
 import { bzip2Compress } from "./bzip2-compress.ts";
 import { bzip2Decompress } from "./bzip2-decompress.ts";
 import { chooseStrategy } from "./deflate-strategy.ts";
+import type { Effort } from "./effort.ts";
 import { gunzipPieces } from "./gzip-pieces.ts";
 import { gzipStream } from "./gzip-stream.ts";
 import { lz4Compress, lz4Decompress } from "./lz4-frame.ts";
@@ -26,9 +27,7 @@ export class CorruptStreamError extends Error {
   override readonly name = "CorruptStreamError";
 }
 
-export interface CompressOptions {
-  /** @default the medium level of the format */
-  level?: number | undefined;
+export interface CompressOptions extends Effort {
   /** Pieces compressed at once, where the format allows several streams in a row. @default 1 */
   parallel?: number | undefined;
   /** Total bytes to come, when known. */
@@ -45,7 +44,7 @@ export function compressWal(
   const level = options.level ?? compressions[compression].levels?.medium;
   switch (compression) {
     case "gzip":
-      return gzipMembers(pieces, level ?? constants.Z_DEFAULT_COMPRESSION, options.parallel ?? 1);
+      return gzipMembers(pieces, { ...options, level: level ?? constants.Z_DEFAULT_COMPRESSION });
     case "zstd":
       return through(pieces, zstdEncoder(level, options.size));
     case "bzip2":
@@ -99,19 +98,19 @@ export function decompress(
 
 async function* gzipMembers(
   pieces: AsyncIterable<Uint8Array>,
-  level: number,
-  parallel: number,
+  { level, strategy, parallel = 1 }: CompressOptions & { level: number },
 ): AsyncGenerator<Uint8Array> {
   const running: Promise<Buffer>[] = [];
   let any = false;
   try {
     for await (const piece of pieces) {
       any = true;
-      const member = gzipMember(piece, level);
-      // Awaited below, in order; until then a failure must not count as unhandled.
+      // Only now: the next piece was read, and hashed by its reader, while the others were being compressed.
+      if (running.length >= Math.max(1, parallel)) yield (await running.shift()) as Buffer;
+      const member = gzipMember(piece, level, strategy);
+      // Awaited in order; until then a failure must not count as unhandled.
       member.catch(() => undefined);
       running.push(member);
-      if (running.length >= Math.max(1, parallel)) yield (await running.shift()) as Buffer;
     }
     if (!any) running.push(gzip(new Uint8Array(), { level }));
     for (const member of running.splice(0)) yield await member;
@@ -120,8 +119,8 @@ async function* gzipMembers(
   }
 }
 
-async function gzipMember(piece: Uint8Array, level: number): Promise<Buffer> {
-  return gzip(piece, { level, strategy: await chooseStrategy(piece, level), chunkSize: outputBytes });
+async function gzipMember(piece: Uint8Array, level: number, strategy: number | undefined): Promise<Buffer> {
+  return gzip(piece, { level, strategy: strategy ?? (await chooseStrategy(piece, level)), chunkSize: outputBytes });
 }
 
 function zstdEncoder(level: number | undefined, size: number | undefined): Transform {

@@ -1,7 +1,7 @@
-import { gunzipSync, zstdDecompressSync } from "node:zlib";
+import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { CorruptStreamError, compressWal, decompress } from "../../../src/store/codecs.ts";
-import { chooseLevel } from "../../../src/store/level-choice.ts";
+import { chooseEffort } from "../../../src/store/effort.ts";
 import { gatherParts } from "../../../src/store/parts.ts";
 import { createSeededRandom } from "../../support/seeded-random.ts";
 
@@ -71,24 +71,24 @@ describe("level", () => {
   const hex = Buffer.from(noise.toString("hex").slice(0, 300_000));
 
   test("of random values is the lowest, since the higher ones gain nothing", async () => {
-    expect(await chooseLevel("gzip", hex)).toBe(1);
-    expect(await chooseLevel("zstd", hex)).toBe(1);
+    expect(await chooseEffort("gzip", hex)).toEqual({ level: 6, strategy: constants.Z_RLE });
+    expect(await chooseEffort("zstd", hex)).toEqual({ level: 1 });
   });
 
   test("of structured rows is one that stores about as little as the default", async () => {
     const words = Buffer.from(
       Array.from({ length: 9000 }, (_, at) => `${at},${(at * 7919) % 1000},branch ${at % 17},ok\n`).join(""),
     );
-    const level = (await chooseLevel("gzip", words)) ?? 0;
-    const size = async (at: number) =>
-      (await gather(compressWal(pieces(words, 1 << 20), "gzip", { level: at }))).length;
-    expect(await size(level)).toBeLessThanOrEqual((await size(6)) * 1.03);
+    const effort = await chooseEffort("gzip", words);
+    const size = async (options: object) => (await gather(compressWal(pieces(words, 1 << 20), "gzip", options))).length;
+    expect(effort.strategy).toBeUndefined();
+    expect(await size(effort)).toBeLessThanOrEqual((await size({ level: 6 })) * 1.03);
   });
 
   test("of nothing, and of formats without a choice, is the default", async () => {
-    expect(await chooseLevel("gzip", Buffer.alloc(0))).toBe(6);
-    expect(await chooseLevel("xz", text)).toBe(3);
-    expect(await chooseLevel("snappy", text)).toBeUndefined();
+    expect(await chooseEffort("gzip", Buffer.alloc(0))).toEqual({ level: 6 });
+    expect(await chooseEffort("xz", text)).toEqual({ level: 3 });
+    expect(await chooseEffort("snappy", text)).toEqual({ level: undefined });
   });
 });
 
