@@ -28,16 +28,15 @@ export async function chooseEffort(compression: CompressionName, sample: Uint8Ar
   const cheaper = cheaperLevels[compression];
   if (reference === undefined || cheaper === undefined || sample.length === 0) return { level: reference };
   const size = async (effort: Effort) => (await compressSample(compression, sample, effort)).length;
-  if (compression !== "gzip") return { level: await cheapest(await size({ level: reference })) };
-  const runsOnly = { level: reference, strategy: constants.Z_RLE };
-  const [limit, runs] = await Promise.all([size({ level: reference }), size(runsOnly)]);
-  if (runs <= limit) return runsOnly;
-  return { level: await cheapest(limit) };
-
-  async function cheapest(most: number): Promise<number | undefined> {
-    const sizes = await Promise.all((cheaper ?? []).map((level) => size({ level })));
-    return cheaper?.find((_level, at) => (sizes[at] ?? Number.POSITIVE_INFINITY) <= most * allowedGrowth) ?? reference;
+  const usual = size({ level: reference });
+  if (compression === "gzip") {
+    const runsOnly = { level: reference, strategy: constants.Z_RLE };
+    const [searched, runs] = await Promise.all([usual, size(runsOnly)]);
+    if (runs <= searched) return runsOnly;
   }
+  const [limit, ...sizes] = await Promise.all([usual, ...cheaper.map((level) => size({ level }))]);
+  const level = cheaper.find((_level, at) => (sizes[at] ?? Number.POSITIVE_INFINITY) <= limit * allowedGrowth);
+  return { level: level ?? reference };
 }
 
 function compressSample(compression: CompressionName, sample: Uint8Array, effort: Effort): Promise<Buffer> {
