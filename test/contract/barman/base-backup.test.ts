@@ -5,22 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listWalObjects } from "../../../src/archive/archive-reader.ts";
 import { chooseBaseBackup } from "../../../src/archive/base/find-base-backup.ts";
 import { restoreBaseBackup } from "../../../src/archive/base/restore-base-backup.ts";
 import { takeBaseBackup } from "../../../src/archive/base/take-base-backup.ts";
 import type { BaseBackupRequest } from "../../../src/archive/base/types.ts";
-import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
 import { formatBackupInfo, parseBackupInfo } from "../../../src/barman/backup-info.ts";
 import type { CompressionName } from "../../../src/barman/compression.ts";
-import { serverKeys } from "../../../src/barman/object-keys.ts";
-import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
-import { createFiles } from "../../../src/process/files.ts";
+import type { ObjectStore } from "../../../src/ports/object-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
+import { fetchArchivedWal, untilArchived, untilPromoted } from "../../support/archived-recovery.ts";
 import { type BarmanTools, barmanTools } from "../../support/barman.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
@@ -182,6 +177,7 @@ test("Barman reads our backup.info and would write the same bytes", async () => 
 });
 
 test("a server recovers from our backup to an exact row, and every relation is sound", async () => {
+  const archive = { store, ...place };
   const taken = await backup({ compression: "zstd", maxArchiveBytes: 1_000_000 });
   await runSql(
     primary,
@@ -190,7 +186,7 @@ test("a server recovers from our backup to an exact row, and every relation is s
     "DELETE FROM t",
   );
   const [last] = await runSql(primary, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS name, pg_switch_wal()");
-  await archived(String(last?.["name"]));
+  await untilArchived(archive, String(last?.["name"]));
   const chosen = await chooseBaseBackup(store, place, { timeline: 1 });
   expect(chosen.id).toBe(taken.backupId);
   const space = join(folder, "recovered-space");
@@ -201,11 +197,11 @@ test("a server recovers from our backup to an exact row, and every relation is s
         { ...place, backupId: taken.backupId, dataFolder, tablespaces: { space }, sync: false },
       );
     },
-    recovery: await recovery({ recovery_target_name: "before_loss" }),
+    recovery: { ...(await fetchArchivedWal(archive, { folder })), recovery_target_name: "before_loss" },
     ownedFolders: [space],
   });
   try {
-    await promoted(server);
+    await untilPromoted(server, runSql);
     expect(await runSql(server, "SELECT count(*)::int AS n, max(id) AS last FROM t")).toEqual([
       { n: 20100, last: 100100 },
     ]);
@@ -216,45 +212,3 @@ test("a server recovers from our backup to an exact row, and every relation is s
     await server.stop();
   }
 });
-
-/** Settings of a recovery from WAL that our engine brought here, all that the archive holds. */
-async function recovery(target: Record<string, string>): Promise<Record<string, string>> {
-  const wal = await mkdtemp(join(folder, "fetched-"));
-  await chmod(wal, 0o755);
-  const restorer = new WalRestorer(
-    { ...place, spoolFolder: join(folder, "prefetch") },
-    {
-      store,
-      files: createFiles(),
-      bulk: createBulkFiles(),
-      clock: systemClock,
-      random: systemRandom,
-      logger: captureLogs().logger,
-    },
-  );
-  for await (const { wal: file } of listWalObjects(store, serverKeys(place.path, place.serverName))) {
-    if (file.kind === "backupLabel") continue;
-    await restorer.restore({ name: file.name, destination: join(wal, file.name) });
-    await chmod(join(wal, file.name), 0o644);
-  }
-  await restorer.close();
-  return { restore_command: `cp ${wal}/%f %p`, recovery_target_action: "promote", ...target };
-}
-
-async function archived(name: string): Promise<void> {
-  const prefix = serverKeys(place.path, place.serverName).wal(name);
-  for (let attempt = 0; attempt < 600; attempt++) {
-    if ((await listAll(store, prefix)).objects.length > 0) return;
-    await systemClock.sleep(100);
-  }
-  throw new Error(`${name} does not come into the archive`);
-}
-
-async function promoted(server: PostgresServer): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    const [row] = await runSql(server, "SELECT pg_is_in_recovery() AS recovering");
-    if (row?.["recovering"] === false) return;
-    await systemClock.sleep(100);
-  }
-  throw new Error(`the server does not end its recovery: ${server.output()}`);
-}

@@ -4,19 +4,15 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { listWalObjects } from "../../../src/archive/archive-reader.ts";
 import { restoreBaseBackup } from "../../../src/archive/base/restore-base-backup.ts";
 import { takeBaseBackup } from "../../../src/archive/base/take-base-backup.ts";
 import type { BaseBackupDeps, BaseBackupRequest, BaseBackupResult } from "../../../src/archive/base/types.ts";
-import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
 import { serverKeys } from "../../../src/barman/object-keys.ts";
-import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
-import { createFiles } from "../../../src/process/files.ts";
+import type { ObjectStore } from "../../../src/ports/object-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
+import { type ArchivePlace, fetchArchivedWal, untilArchived, untilPromoted } from "../../support/archived-recovery.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { startRestored } from "../../support/restored-server.ts";
@@ -138,18 +134,15 @@ export class BaseLab {
   }): Promise<PostgresServer> {
     const tablespaces = this.moved(options.name);
     await mkdir(join(this.folder, options.name), { mode: 0o755 });
-    const wal = await this.#fetchWal(options.firstWal, options.fetch);
+    const { firstWal: first, fetch } = options;
+    const recovery = await fetchArchivedWal(this.#archive, { folder: this.folder, first, fetch });
     const server = await startRestored({
       restore: (dataFolder) => options.restore(dataFolder, tablespaces),
-      recovery: { restore_command: `cp ${wal}/%f %p`, recovery_target_action: "promote", min_wal_size: "128MB" },
+      recovery: { ...recovery, min_wal_size: "128MB" },
       ownedFolders: Object.values(tablespaces),
     });
-    for (let attempt = 0; attempt < 1200; attempt++) {
-      const [row] = await runSql(server, "SELECT pg_is_in_recovery() AS recovering");
-      if (row?.["recovering"] === false) return server;
-      await systemClock.sleep(100);
-    }
-    throw new Error(`the server does not end its recovery: ${server.output()}`);
+    await untilPromoted(server, runSql);
+    return server;
   }
 
   /** What `pg_amcheck` finds amiss: nothing, if all is well. */
@@ -162,27 +155,10 @@ export class BaseLab {
   /** Closes the primary's segment and waits until the archive holds it. */
   async switchWal(): Promise<void> {
     const [last] = await runSql(this.primary, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS name, pg_switch_wal()");
-    const prefix = this.keys.wal(String(last?.["name"]));
-    for (let attempt = 0; attempt < 1200; attempt++) {
-      if ((await listAll(this.store, prefix)).objects.length > 0) return;
-      await systemClock.sleep(100);
-    }
-    throw new Error(`${prefix} does not come into the archive`);
+    await untilArchived(this.#archive, String(last?.["name"]));
   }
 
-  async #fetchWal(first: string, fetch: ((name: string, destination: string) => Promise<void>) | undefined) {
-    const wal = await mkdtemp(join(this.folder, "fetched-"));
-    await chmod(wal, 0o755);
-    const ports = { store: this.store, files: createFiles(), bulk: createBulkFiles(), clock: systemClock };
-    const options = { ...BaseLab.place, spoolFolder: `${wal}-ahead`, prefetch: 0 };
-    const restorer = new WalRestorer(options, { ...ports, random: systemRandom, logger: captureLogs().logger });
-    const ours = (name: string, destination: string) => restorer.restore({ name, destination });
-    for await (const { wal: file } of listWalObjects(this.store, this.keys)) {
-      if (file.kind === "backupLabel" || (file.kind === "segment" && file.name < first)) continue;
-      await (fetch ?? ours)(file.name, join(wal, file.name));
-      await chmod(join(wal, file.name), 0o644);
-    }
-    await restorer.close();
-    return wal;
+  get #archive(): ArchivePlace {
+    return { store: this.store, ...BaseLab.place };
   }
 }

@@ -19,11 +19,13 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createObjectStore, type StoreEnvironment } from "../../../src/store/create-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
+import { fetchArchivedWal, untilArchived, untilPromoted } from "../../support/archived-recovery.ts";
 import { type AzureServer, startAzureServer } from "../../support/azure-server.ts";
 import { type BarmanTools, barmanToolsWith } from "../../support/barman.ts";
 import { type GcsServer, startGcsServer } from "../../support/gcs-server.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { startRestored } from "../../support/restored-server.ts";
 import { serverSessions } from "../../support/server-session.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
 import { startWalSpool, type WalSpool } from "../../support/wal-spool.ts";
@@ -210,6 +212,39 @@ describe.each(Object.keys(clouds))("%s", (name) => {
       expect(await barman.run("backup-delete", remove)).toMatchObject({ code: 0 });
       const after = await barman.run("backup-list", ["--format", "json", ...destination(serverName)]);
       expect(JSON.parse(after.stdout).backups_list).toEqual([]);
+    });
+
+    test("a server comes up from it with the rows up to the target and no others", async () => {
+      const archive = { store, ...place };
+      const deps = { store, tree, clock: systemClock, logger: captureLogs().logger };
+      const taken = await takeBaseBackup(
+        { ...deps, connect: connectTo(primary) },
+        { ...place, backupName: "to-start", immediateCheckpoint: true, walTimeoutMs: 60_000, compression: "lz4" },
+      );
+      const point = `wanted_${name}`;
+      await runSql(
+        primary,
+        `CREATE TABLE public.after_${name} AS SELECT generate_series(1, 100) AS id`,
+        `SELECT pg_create_restore_point('${point}')`,
+        `INSERT INTO after_${name} VALUES (101)`,
+      );
+      const [last] = await runSql(primary, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS name, pg_switch_wal()");
+      await untilArchived(archive, String(last?.["name"]));
+      const wal = await fetchArchivedWal(archive, { folder: join(folder, name), first: taken.beginWal });
+      const server = await startRestored({
+        async restore(dataFolder) {
+          await restoreBaseBackup(deps, { ...place, backupId: taken.backupId, dataFolder, sync: false });
+        },
+        recovery: { ...wal, recovery_target_name: point },
+      });
+      try {
+        await untilPromoted(server, runSql);
+        expect(await runSql(server, "SELECT count(*)::int AS n FROM t")).toEqual([{ n: 20000 }]);
+        const rows = `SELECT count(*)::int AS n, max(id) AS last FROM after_${name}`;
+        expect(await runSql(server, rows)).toEqual([{ n: 100, last: 100 }]);
+      } finally {
+        await server.stop();
+      }
     });
 
     test("Barman's is restored by both", async () => {

@@ -11,7 +11,6 @@ import { switchWal } from "../../../src/archive/base/switch-wal.ts";
 import { takeBaseBackup } from "../../../src/archive/base/take-base-backup.ts";
 import type { BaseBackupDeps, BaseBackupRequest } from "../../../src/archive/base/types.ts";
 import { WalArchiver } from "../../../src/archive/wal-archiver.ts";
-import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
 import { serverKeys } from "../../../src/barman/object-keys.ts";
 import { planDrain } from "../../../src/plan/instance/drain.ts";
 import { listAll, type ObjectStore } from "../../../src/ports/object-store.ts";
@@ -19,10 +18,10 @@ import { parseLsn } from "../../../src/postgres/lsn.ts";
 import { parseTimelineHistory } from "../../../src/postgres/timeline-history.ts";
 import { createFiles } from "../../../src/process/files.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createFolderStore } from "../../../src/store/folder-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
+import { fetchArchivedWal, untilPromoted } from "../../support/archived-recovery.ts";
 import { captureLogs } from "../../support/log-capture.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { startRestored } from "../../support/restored-server.ts";
@@ -123,17 +122,7 @@ async function followed(): Promise<void> {
 
 /** Numbers that a server shows which recovers from the backup and from what the archive holds now. */
 async function recoveredNumbers(): Promise<string> {
-  const wal = await mkdtemp(join(folder, "fetched-"));
-  await chmod(wal, 0o755);
-  const ports = { store, files: createFiles(), bulk: createBulkFiles(), clock: systemClock, random: systemRandom };
-  const restorer = new WalRestorer({ ...place, spoolFolder: `${wal}-ahead`, prefetch: 0 }, { ...ports, logger });
-  for (const { key } of (await listAll(store, keys.walsPrefix)).objects) {
-    const name = key.slice(key.lastIndexOf("/") + 1).replace(/\.gz$/, "");
-    if (name.endsWith(".backup")) continue;
-    await restorer.restore({ name, destination: join(wal, name) });
-    await chmod(join(wal, name), 0o644);
-  }
-  await restorer.close();
+  const recovery = await fetchArchivedWal({ store, ...place }, { folder });
   const server = await startRestored({
     restore: async (dataFolder) => {
       await restoreBaseBackup(
@@ -141,11 +130,10 @@ async function recoveredNumbers(): Promise<string> {
         { ...place, backupId, dataFolder, sync: false },
       );
     },
-    recovery: { restore_command: `cp ${wal}/%f %p`, min_wal_size: "8MB" },
+    recovery: { ...recovery, min_wal_size: "8MB" },
   });
   try {
-    const recovering = "SELECT pg_is_in_recovery() AS recovering";
-    await until("promotion", async () => (await runSql(server, recovering))[0]?.["recovering"] === false);
+    await untilPromoted(server, runSql);
     const [row] = await runSql(server, "SELECT string_agg(id::text, ',' ORDER BY id) AS ids FROM n");
     return String(row?.["ids"]);
   } finally {
