@@ -4,11 +4,8 @@ import { listWalObjects } from "../../src/archive/archive-reader.ts";
 import { WalRestorer } from "../../src/archive/wal-restorer.ts";
 import { serverKeys } from "../../src/barman/object-keys.ts";
 import { listAll, type ObjectStore } from "../../src/ports/object-store.ts";
-import { createFiles } from "../../src/process/files.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { systemRandom } from "../../src/runtime/system-random.ts";
-import { createBulkFiles } from "../../src/store/bulk-files.ts";
-import { captureLogs } from "./log-capture.ts";
+import { archivePorts } from "./archive-ports.ts";
 import type { PostgresServer } from "./postgres-server.ts";
 import type { serverSessions } from "./server-session.ts";
 
@@ -37,17 +34,8 @@ export async function fetchArchivedWal(
 ): Promise<{ restore_command: string; recovery_target_action: string }> {
   const wal = await mkdtemp(join(options.folder, "fetched-"));
   await chmod(wal, 0o755);
-  const restorer = new WalRestorer(
-    { path, serverName, spoolFolder: `${wal}-ahead`, prefetch: 0 },
-    {
-      store,
-      files: createFiles(),
-      bulk: createBulkFiles(),
-      clock: systemClock,
-      random: systemRandom,
-      logger: captureLogs().logger,
-    },
-  );
+  const settings = { path, serverName, spoolFolder: `${wal}-ahead`, prefetch: 0 };
+  const restorer = new WalRestorer(settings, archivePorts(store));
   const ours = (name: string, destination: string) => restorer.restore({ name, destination });
   for await (const { wal: file } of listWalObjects(store, serverKeys(path, serverName))) {
     if (file.kind === "backupLabel" || (file.kind === "segment" && file.name < (options.first ?? ""))) continue;

@@ -3,10 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WalArchiver } from "../../src/archive/wal-archiver.ts";
 import type { ObjectStore } from "../../src/ports/object-store.ts";
-import { createFiles } from "../../src/process/files.ts";
-import { systemClock } from "../../src/runtime/system-clock.ts";
-import { createBulkFiles } from "../../src/store/bulk-files.ts";
-import { captureLogs } from "./log-capture.ts";
+import { archivePorts } from "./archive-ports.ts";
 
 export interface WalSpool {
   /** For the server whose WAL it is. */
@@ -40,13 +37,7 @@ export async function startWalSpool(options: {
       compression: "gzip",
       level: 1,
     },
-    {
-      store,
-      files: createFiles(),
-      bulk: createBulkFiles(),
-      clock: systemClock,
-      logger: captureLogs().logger,
-    },
+    archivePorts(store),
   );
   let stopped = false;
   let failure: unknown;

@@ -13,12 +13,10 @@ import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
 import type { CompressionName } from "../../../src/barman/compression.ts";
 import { buildConnection, type StoreConfiguration } from "../../../src/barman/store-configuration.ts";
 import type { ObjectStore } from "../../../src/ports/object-store.ts";
-import { createFiles } from "../../../src/process/files.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createObjectStore, type StoreEnvironment } from "../../../src/store/create-store.ts";
 import { createTreeFiles } from "../../../src/store/tree-files.ts";
+import { archivePorts } from "../../support/archive-ports.ts";
 import { fetchArchivedWal, untilArchived, untilPromoted } from "../../support/archived-recovery.ts";
 import { type AzureServer, startAzureServer } from "../../support/azure-server.ts";
 import { type BarmanTools, barmanToolsWith } from "../../support/barman.ts";
@@ -108,14 +106,7 @@ describe.each(Object.keys(clouds))("%s", (name) => {
   afterAll(() => store?.close());
 
   const destination = (serverName: string) => [cloud.configuration.destinationPath, serverName];
-  const ports = () => ({
-    store,
-    files: createFiles(),
-    bulk: createBulkFiles(),
-    clock: systemClock,
-    random: systemRandom,
-    logger: captureLogs().logger,
-  });
+  const ports = () => archivePorts(store);
 
   async function walFolder(serverName: string): Promise<string> {
     const wal = join(folder, name, serverName, "pg_wal");

@@ -7,13 +7,9 @@ import { WalArchiver } from "../../../src/archive/wal-archiver.ts";
 import { WalRestorer } from "../../../src/archive/wal-restorer.ts";
 import type { CompressionName } from "../../../src/barman/compression.ts";
 import type { ObjectStore } from "../../../src/ports/object-store.ts";
-import { createFiles } from "../../../src/process/files.ts";
-import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { createBulkFiles } from "../../../src/store/bulk-files.ts";
 import { createS3Store } from "../../../src/store/s3-store.ts";
+import { archivePorts } from "../../support/archive-ports.ts";
 import { type BarmanTools, barmanTools } from "../../support/barman.ts";
-import { captureLogs } from "../../support/log-capture.ts";
 import { type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
 
@@ -44,14 +40,7 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-const ports = () => ({
-  store,
-  files: createFiles(),
-  bulk: createBulkFiles(),
-  clock: systemClock,
-  random: systemRandom,
-  logger: captureLogs().logger,
-});
+const ports = () => archivePorts(store);
 
 async function walFolder(name: string): Promise<string> {
   const path = join(folder, name, "pg_wal");

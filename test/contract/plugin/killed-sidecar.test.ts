@@ -9,7 +9,7 @@ import { limitMemory } from "../../support/memory-limit.ts";
 import { segments } from "../../support/wal-folder.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
 import { type Fault, type FaultyS3, startFaultyS3 } from "../store/faulty-s3.ts";
-import { bucket, namespace, openSidecarLab, type SidecarLab, writeSegment } from "./sidecar-lab.ts";
+import { bucket, openSidecarLab, type SidecarLab, sidecarEnvironment, writeSegment } from "./sidecar-lab.ts";
 import { buildPluginProgram, type PluginProgram, type SidecarProcess, spawnSidecar } from "./sidecar-process.ts";
 
 const names = segments(1, 4);
@@ -37,19 +37,7 @@ afterAll(async () => {
 
 const wal = () => join(folder, "pgdata/pg_wal");
 const marker = () => join(folder, "pgdata/.check-empty-wal-archive");
-const start = () =>
-  spawnSidecar(
-    program,
-    lab.account.kubeconfig,
-    {
-      NAMESPACE: namespace,
-      CLUSTER_NAME: "orders",
-      POD_NAME: "orders-1",
-      PGDATA: join(folder, "pgdata"),
-      SPOOL_DIRECTORY: join(folder, "spool"),
-    },
-    join(folder, "plugins"),
-  );
+const start = () => spawnSidecar(program, lab.account.kubeconfig, sidecarEnvironment(folder), join(folder, "plugins"));
 const archive = (name: string) =>
   sidecar?.plugin.wal.archive({ cluster: lab.cluster(), sourceFileName: join(wal(), name) });
 const isPut = (method: string | undefined, url: string | undefined, name: string) =>

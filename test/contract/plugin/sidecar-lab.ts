@@ -134,6 +134,17 @@ async function applyStore(
   await ensureAccess(cluster, [stored], { api, logger: options.logger, ...copies });
 }
 
+/** What the sidecar of the lab's instance finds in its environment, with the instance's files in a folder. */
+export function sidecarEnvironment(folder: string): Record<string, string> {
+  return {
+    NAMESPACE: namespace,
+    CLUSTER_NAME: "orders",
+    POD_NAME: "orders-1",
+    PGDATA: join(folder, "pgdata"),
+    SPOOL_DIRECTORY: join(folder, "spool"),
+  };
+}
+
 /** Starts the sidecar in this process; the caller stops it. */
 export async function startSidecar(
   lab: SidecarLab,
@@ -143,14 +154,7 @@ export async function startSidecar(
   const wal = join(folder, "pgdata/pg_wal");
   await mkdir(join(wal, "archive_status"), { recursive: true });
   const socketFolder = join(folder, "plugins");
-  const environment = {
-    NAMESPACE: namespace,
-    CLUSTER_NAME: "orders",
-    POD_NAME: "orders-1",
-    PGDATA: join(folder, "pgdata"),
-    SPOOL_DIRECTORY: join(folder, "spool"),
-    ...options.env,
-  };
+  const environment = { ...sidecarEnvironment(folder), ...options.env };
   const logs = captureLogs();
   const stop = new AbortController();
   const ended = runSidecar(

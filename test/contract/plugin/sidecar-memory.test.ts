@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { listAll } from "../../../src/ports/object-store.ts";
 import { segments } from "../../support/wal-folder.ts";
 import { makeSegment } from "../../support/wal-segment.ts";
-import { namespace, openSidecarLab, type SidecarLab } from "./sidecar-lab.ts";
+import { openSidecarLab, type SidecarLab, sidecarEnvironment } from "./sidecar-lab.ts";
 import { buildPluginProgram, type PluginProgram, type SidecarProcess, spawnSidecar } from "./sidecar-process.ts";
 
 const count = Number(process.env["SIDECAR_MEMORY_SEGMENTS"] || 160);
@@ -27,14 +27,7 @@ beforeAll(async () => {
   await lab.useStore({ wal: { compression: "gzip", maxParallel: 8 } });
   folder = await mkdtemp(join(tmpdir(), "sidecar-memory-"));
   await mkdir(join(folder, "pgdata/pg_wal/archive_status"), { recursive: true });
-  const environment = {
-    NAMESPACE: namespace,
-    CLUSTER_NAME: "orders",
-    POD_NAME: "orders-1",
-    PGDATA: join(folder, "pgdata"),
-    SPOOL_DIRECTORY: join(folder, "spool"),
-  };
-  sidecar = await spawnSidecar(program, lab.account.kubeconfig, environment, join(folder, "plugins"));
+  sidecar = await spawnSidecar(program, lab.account.kubeconfig, sidecarEnvironment(folder), join(folder, "plugins"));
 }, 240_000);
 afterAll(async () => {
   await sidecar?.kill();
